@@ -124,6 +124,9 @@ def test_classroom_50_finds_its_fields(tmp_path: Path) -> None:
     assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", result["datetime"])
     assert (result["schema"], result["score"], result["max-score"]) == ("classroom50/result/v1", 5, 11)
     assert [test["passed"] for test in result["tests"]] == [True, False, False]
+    write_reports([marks("ana", replace(PARTLY, points=3.75), replace(RIGHT, points=1.5))], tmp_path)
+    result = json.loads((tmp_path / "classroom" / "ana.json").read_bytes())
+    assert [*(test["score"] for test in result["tests"]), result["score"]] == [3, 1, 4], "parts of a point are left out"
 
 
 def test_without_its_runner_the_fields_of_classroom_50_are_those_we_know(tmp_path: Path) -> None:
