@@ -13,7 +13,7 @@ from hybridlab.course.tasks.questions import Number, Question
 ASSETS = Path(__file__).resolve().parents[2] / "book/_assets"
 JUDGED = """
 import "./number_judge.js";
-const answer = ({ form, rows }) => rows.map((texts) => numberJudge.judged(form, texts));
+const answer = (asked) => asked.map(({ form, rows }) => rows.map((texts) => numberJudge.judged(form, texts)));
 """
 # A text in a field and what Python gets for it.
 STRANGE: list[tuple[str, Any]] = [
@@ -29,9 +29,9 @@ STRANGE: list[tuple[str, Any]] = [
 ]  # fmt: skip
 
 
-def verdicts(folder: Path, form: Any, rows: Sequence[Sequence[str]], scripts: Path = ASSETS) -> list[dict[str, Any]]:
-    """What the script of a page says about each row of texts in the fields of a form."""
-    said: list[dict[str, Any]] = run(folder, JUDGED, {"form": form, "rows": rows}, scripts)
+def verdicts(folder: Path, asked: Sequence[tuple[Any, Sequence[Sequence[str]]]], scripts: Path = ASSETS) -> list[list[dict[str, Any]]]:
+    """What the script of a page says about rows of texts in the fields of a form, for several forms in one process."""
+    said: list[list[dict[str, Any]]] = run(folder, JUDGED, [{"form": form, "rows": rows} for form, rows in asked], scripts)
     return said
 
 

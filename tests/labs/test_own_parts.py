@@ -7,10 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from cases import in_turn
 from solutions import lab_cells
 
 from hybridlab.course.tasks import check
 
+STEPS = 4
 SECTION = "## 7. Training with your own parts"
 # What a student could have kept, as short as possible; a file holds the functions that its function needs.
 ORDERS = """
@@ -74,14 +76,14 @@ PARTS = {
 
 @pytest.fixture(scope="module")
 def lab() -> dict[str, Any]:
-    """The names that the section of the lab uses, as its earlier cells define them; ten steps in place of a hundred."""
+    """The names that the section of the lab uses, as its earlier cells define them; a few steps in place of a hundred."""
     from hybridlab.training import Network, train_alone
 
     (imports,) = (cell.source for cell in lab_cells("lab07") if "import Bet" in cell.source)
     names: dict[str, Any] = {}
     exec(imports, names)  # noqa: S102 - a cell of our own lab
     names["network"] = Network()
-    names["beside"] = train_alone(steps=10)
+    names["beside"] = train_alone(steps=STEPS)
     return names
 
 
@@ -91,7 +93,7 @@ def section() -> Iterator[str]:
         if cell.kind == "markdown" and cell.source.startswith("## "):
             inside = cell.source.startswith(SECTION)
         elif inside and cell.kind == "code":
-            yield cell.source.replace("steps=100", "steps=10")
+            yield cell.source.replace("steps=100", f"steps={STEPS}")
 
 
 def printed(lab: dict[str, Any], folder: Path, parts: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> tuple[list[str], list[str]]:
@@ -115,16 +117,25 @@ def test_without_parts_the_lab_trains_with_those_of_the_library_and_says_so(
     assert [line.split()[-1] for line in runs[1:4]] == ["True", "False", "False"]
 
 
-def test_the_lab_trains_with_the_parts_of_the_student(lab: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    about, runs = printed(lab, tmp_path, PARTS, monkeypatch)
-    assert about == [f"{name}: your own, from {(tmp_path / name).as_posix()}.py" for name in PARTS]
+def test_the_lab_trains_with_the_parts_of_the_student(expected: tuple[list[str], list[str]]) -> None:
+    about, runs = expected
+    assert [line.rpartition("/")[::2] for line in about] == [
+        (f"{name}: your own, from {about[0].split(' from ')[1].rpartition('/')[0]}", f"{name}.py") for name in PARTS
+    ]
     assert [line.split()[-1] for line in runs[1:4]] == ["True", "False", "False"]
     loss = runs[4].split()[-2]
     assert runs[1].split()[-3] == loss, "the first run has the loss of one device"
 
 
-@pytest.mark.parametrize(
-    ("name", "right", "wrong", "run"),
+@pytest.fixture(scope="module")
+def expected(lab: dict[str, Any], tmp_path_factory: pytest.TempPathFactory) -> tuple[list[str], list[str]]:
+    """What the section prints with right parts of a student."""
+    with pytest.MonkeyPatch.context() as patch:
+        return printed(lab, tmp_path_factory.mktemp("right"), PARTS, patch)
+
+
+@in_turn(
+    "name, right, wrong, run",
     [
         ("one_f_one_b", "{device}B{microbatch}", "{device}B{microbatches - 1 - microbatch}", None),
         ("ring_all_reduce", "axis=1) / ranks", "axis=1)", 0),
@@ -136,21 +147,27 @@ def test_the_lab_trains_with_the_parts_of_the_student(lab: dict[str, Any], tmp_p
     ],
 )
 def test_a_wrong_part_of_the_student_gives_another_result(
-    lab: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, right: str, wrong: str, run: int | None
+    lab: dict[str, Any],
+    expected: tuple[list[str], list[str]],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    name: str,
+    right: str,
+    wrong: str,
+    run: int | None,
 ) -> None:
     """This shows that the part is really used. A wrong order cannot run at all."""
     assert right in PARTS[name]
-    (tmp_path / "right").mkdir()
-    (tmp_path / "wrong").mkdir()
-    _, expected = printed(lab, tmp_path / "right", PARTS, monkeypatch)
+    folder = tmp_path / f"{name} with {right}".replace("/", "over")
+    folder.mkdir()
     planted = {**PARTS, name: PARTS[name].replace(right, wrong)}
     if run is None:
         with pytest.raises(Exception, match="0B"):
-            printed(lab, tmp_path / "wrong", planted, monkeypatch)
+            printed(lab, folder, planted, monkeypatch)
         return
-    _, found = printed(lab, tmp_path / "wrong", planted, monkeypatch)
-    assert found[1 + run] != expected[1 + run]
-    assert found[4] == expected[4], "one device uses no part"
+    _, found = printed(lab, folder, planted, monkeypatch)
+    assert found[1 + run] != expected[1][1 + run]
+    assert found[4] == expected[1][4], "one device uses no part"
 
 
 def test_the_executor_that_passes_is_kept_and_the_lab_finds_it(

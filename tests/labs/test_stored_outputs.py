@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from cases import in_turn
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -21,7 +23,7 @@ ROOT = Path(__file__).resolve().parents[2]
 LABS = sorted((ROOT / "labs").glob("*.ipynb"))
 # an address in memory, or a folder of somebody's machine
 UNSTABLE = re.compile(r"\b0x[0-9a-f]{6,}|(?<![\w.])/(?:home|root|tmp|Users|usr|var)/|[A-Z]:\\")
-each_lab = pytest.mark.parametrize("path", LABS, ids=lambda path: path.stem)
+all_labs = in_turn("path", LABS)
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -30,7 +32,9 @@ def imported() -> None:
     load("run_labs")
 
 
+@cache
 def read(path: Path) -> NotebookNode:
+    """Return a stored lab, which nobody changes: tests that change one copy it."""
     return load("nbformat").read(path, as_version=4)
 
 
@@ -45,25 +49,21 @@ def texts(output: NotebookNode) -> Iterator[str]:
     yield from (value for kind, value in output.get("data", {}).items() if kind.startswith("text/"))
 
 
-def test_there_are_labs() -> None:
-    assert LABS
-
-
-@each_lab
+@all_labs
 def test_every_cell_is_stored_as_run_from_top_to_bottom(path: Path) -> None:
     # nbval passes over a cell without a count, so a lab with cleared outputs would be all green
     counts = [cell.execution_count for cell in code_cells(read(path))]
     assert counts == list(range(1, len(counts) + 1))
 
 
-@each_lab
+@all_labs
 def test_stored_outputs_are_in_normal_form(path: Path) -> None:
     assert path.read_text(encoding="utf-8") == load("nbformat").writes(load("run_labs").normalised(read(path))) + "\n", (
         "run make labs-refresh"
     )
 
 
-@each_lab
+@all_labs
 def test_nothing_is_stored_that_another_machine_would_store_differently(path: Path) -> None:
     for cell in code_cells(read(path)):
         for output in cell.outputs:
@@ -71,14 +71,14 @@ def test_nothing_is_stored_that_another_machine_would_store_differently(path: Pa
             assert not any(UNSTABLE.search(text) for text in texts(output)), cell.source
 
 
-@each_lab
+@all_labs
 def test_every_picture_has_an_alternative_text(path: Path) -> None:
     for cell in code_cells(read(path)):
         drawn = any("image/png" in output.get("data", {}) for output in cell.outputs)
         assert not drawn or cell.metadata.get("mystnb", {}).get("image", {}).get("alt"), cell.source
 
 
-@each_lab
+@all_labs
 def test_every_output_is_compared(path: Path) -> None:
     for cell in read(path).cells:
         tags = {tag.replace("_", "-").lower() for tag in cell.metadata.get("tags", [])}
@@ -89,7 +89,7 @@ def test_every_output_is_compared(path: Path) -> None:
         assert ("raises-exception" in cell.metadata.get("tags", [])) == any(out.output_type == "error" for out in cell.outputs)
 
 
-@each_lab
+@all_labs
 def test_most_cells_print_what_they_found(path: Path) -> None:
     cells = code_cells(read(path))
     assert sum(any(any(texts(output)) for output in cell.outputs) for cell in cells) > len(cells) / 2
@@ -120,40 +120,42 @@ def with_one_digit_changed(lab: NotebookNode) -> NotebookNode:
 
 
 @pytest.fixture(scope="module")
-def smallest() -> NotebookNode:
-    """Give the stored lab with the fewest cells; if nothing has changed, a run gives the same outputs."""
-    return min(map(read, LABS), key=lambda lab: len(code_cells(lab)))
+def short() -> NotebookNode:
+    """Give the first cells of a stored lab; if nothing has changed, a run gives the same outputs."""
+    lab = load("nbformat").from_dict(read(LABS[0]))
+    lab.cells = lab.cells[: 1 + [place for place, cell in enumerate(lab.cells) if cell.cell_type == "code"][7]]
+    return lab
 
 
-def test_a_lab_that_shows_what_is_stored_passes(pytester: pytest.Pytester, smallest: NotebookNode) -> None:
-    assert judged(pytester, smallest, smallest) == ({"passed": len(code_cells(smallest)), "skipped": 0, "failed": 0}, "")
+def test_a_lab_that_shows_what_is_stored_passes(pytester: pytest.Pytester, short: NotebookNode) -> None:
+    assert judged(pytester, short, short) == ({"passed": len(code_cells(short)), "skipped": 0, "failed": 0}, "")
 
 
-def test_one_changed_digit_turns_a_cell_red(pytester: pytest.Pytester, smallest: NotebookNode) -> None:
-    counts, told = judged(pytester, with_one_digit_changed(smallest), smallest)
-    assert counts == {"passed": len(code_cells(smallest)) - 1, "skipped": 0, "failed": 1}
+def test_one_changed_digit_turns_a_cell_red(pytester: pytest.Pytester, short: NotebookNode) -> None:
+    counts, told = judged(pytester, with_one_digit_changed(short), short)
+    assert counts == {"passed": len(code_cells(short)) - 1, "skipped": 0, "failed": 1}
     assert "Cell outputs differ" in told
 
 
-@pytest.mark.parametrize("outputs_too", [True, False])
-def test_one_cleared_cell_turns_red(pytester: pytest.Pytester, smallest: NotebookNode, outputs_too: bool) -> None:
-    cleared = load("nbformat").from_dict(smallest)
+@in_turn("outputs_too", [True, False])
+def test_one_cleared_cell_turns_red(pytester: pytest.Pytester, short: NotebookNode, outputs_too: bool) -> None:
+    cleared = load("nbformat").from_dict(short)
     cell = next(cell for cell in code_cells(cleared) if cell.outputs)
     cell.execution_count = None
     cell.outputs = [] if outputs_too else cell.outputs
-    counts, told = judged(pytester, cleared, smallest)
+    counts, told = judged(pytester, cleared, short)
     assert counts["failed"] == 1
     assert "stored without having run: run make labs-refresh" in told
 
 
-def test_a_cell_that_fails_turns_red_and_so_do_those_that_never_ran(pytester: pytest.Pytester, smallest: NotebookNode) -> None:
-    stopped = load("nbformat").from_dict(smallest)
+def test_a_cell_that_fails_turns_red_and_so_do_those_that_never_ran(pytester: pytest.Pytester, short: NotebookNode) -> None:
+    stopped = load("nbformat").from_dict(short)
     with_outputs = [cell for cell in code_cells(stopped) if cell.outputs]
     place = len(with_outputs) // 2
     with_outputs[place].outputs = [load("nbformat").v4.new_output("error", ename="ValueError", evalue="why", traceback=["ValueError: why"])]
     for cell in with_outputs[place + 1 :]:
         cell.outputs = []
-    counts, told = judged(pytester, smallest, stopped)
+    counts, told = judged(pytester, short, stopped)
     assert counts["failed"] == len(with_outputs) - place
     assert "Cell execution caused an exception" in told
     assert "ValueError: why" in told
