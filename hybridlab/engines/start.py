@@ -64,12 +64,12 @@ def rank_in_mpi(folder: Path | None) -> int:
     world = MPI.COMM_WORLD
     world.Barrier()
     if world.rank == 0:
-        for file in _shared_memory():
+        for file in names_of_shared_memory():
             file.unlink(missing_ok=True)
     return int(world.rank)
 
 
-def _shared_memory() -> set[Path]:
+def names_of_shared_memory() -> set[Path]:
     """Return the files of MPICH that this process has in its memory. Only Linux tells them."""
     maps = Path("/proc/self/maps")
     lines = maps.read_text().splitlines() if maps.exists() else []

@@ -1,4 +1,4 @@
-"""The processes on this machine that belong to a test, which have its mark in their environment, and the memory that processes leave."""
+"""The processes on this machine that belong to a test: all that have its mark in their environment."""
 
 import os
 from pathlib import Path
@@ -16,23 +16,3 @@ def marked(mark: str) -> dict[int, str]:
         except OSError:
             continue  # it has ended meanwhile, or it is another user's
     return found
-
-
-def unused_memory(folder: Path = Path("/dev/shm")) -> set[Path]:  # noqa: S108  # where MPICH has the memory that its processes share
-    """Return the files of MPICH for shared memory that are this user's and that no process has in its memory."""
-    files = {file for file in folder.glob("mpich_shm*") if owned(file)}
-    used = set()
-    for maps in Path("/proc").glob("[0-9]*/maps") if files else ():
-        try:
-            text = maps.read_text()
-        except OSError:
-            continue
-        used |= {file for file in files if str(file) in text}
-    return files - used
-
-
-def owned(file: Path) -> bool:
-    try:
-        return file.stat().st_uid == os.getuid()
-    except OSError:  # it has gone just now
-        return False

@@ -20,6 +20,7 @@ from typing import Any
 
 from hybridlab import REGISTRY, HybridLabError, Sweep, register, sweep
 from hybridlab.arrays import Ints
+from hybridlab.engines.start import names_of_shared_memory
 from hybridlab.schedules.gpipe import gpipe
 from hybridlab.sweep import jobs
 
@@ -141,6 +142,8 @@ def main(kind: str, file: str, only: str = "") -> None:
     sys.modules["tqdm.auto"] = module
     jobs.CELLS = 500
     found: dict[str, Any] = {}
+    if kind == "mpi":
+        (FOLDER / "memory").write_text("\n".join(map(str, names_of_shared_memory())))
     with workers(kind) as start:
         if only:
             with start(2) as executor:

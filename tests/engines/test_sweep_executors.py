@@ -161,18 +161,20 @@ def a_job_whose_worker_died_runs_on_another(table: Sweep, warned: list[str]) -> 
 
 def test_a_worker_of_mpi_that_dies_ends_the_whole_program(tmp_path: Path) -> None:
     status, _ = run("mpi", tmp_path, "deadly")
+    for file in (tmp_path / "memory").read_text().splitlines():
+        Path(file).unlink(missing_ok=True)  # the shared memory of an MPI program that was killed would stay for ever
     assert status != 0
     assert not (tmp_path / "found.pickle").exists()
 
 
-def test_an_executor_of_mpi_without_workers_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_executor_of_mpi_without_workers_is_refused(tmp_path: Path) -> None:
     """The test shows that this executor would wait for ever only in a program of its own, which mpiexec did not start."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith("PMI")}
     done = subprocess.run(
         [sys.executable, str(PROGRAM), "mpi", "nowhere"],
         capture_output=True,
         text=True,
-        env={**environment, "PYTHONPATH": str(ROOT)},
+        env={**environment, "HYBRIDLAB_SWEEPS": str(tmp_path), "PYTHONPATH": str(ROOT)},
         timeout=PATIENCE,
         check=False,
     )

@@ -70,7 +70,9 @@ def test_a_run_that_takes_too_long_is_ended(tmp_path: Path) -> None:
 def test_ranks_end_if_the_process_that_started_them_is_killed(tmp_path: Path) -> None:
     text = f"import torch_start, pathlib; f = pathlib.Path({str(tmp_path)!r}); torch_start.run_ranks(f / 'program.py', 2, f)"
     program(tmp_path, "time.sleep(600)")
-    with subprocess.Popen([sys.executable, "-c", text], env={**os.environ, "PYTHONPATH": f"{ROOT}{os.pathsep}{ROOT / 'tests'}"}) as starter:
+    with subprocess.Popen(
+        [sys.executable, "-c", text], env={**os.environ, "PYTHONPATH": f"{ROOT}{os.pathsep}{ROOT / 'tests/engines'}"}
+    ) as starter:
         wait_until(lambda: len(numbers(tmp_path)) == 2)
         assert all(map(runs, numbers(tmp_path)))
         starter.send_signal(signal.SIGKILL)

@@ -25,7 +25,7 @@ def run_ranks(program: Path, ranks: int, folder: Path, seconds: float = LONG) ->
 
     The program gets its rank, the number of ranks, an empty folder in which the ranks meet, and ``folder``, where its data are.
     """
-    path = os.pathsep.join([str(ROOT), str(ROOT / "tests"), os.environ.get("PYTHONPATH", "")]).rstrip(os.pathsep)
+    path = os.pathsep.join([str(ROOT), str(ROOT / "tests/engines"), os.environ.get("PYTHONPATH", "")]).rstrip(os.pathsep)
     settings = {"OMP_NUM_THREADS": "1", "PYTHONPATH": path, "PYTHONWARNINGS": "ignore"}
     with tempfile.TemporaryDirectory() as meeting:
         logs = [(Path(meeting) / f"rank{rank}.log").open("w+", encoding="utf-8") for rank in range(ranks)]
