@@ -195,6 +195,17 @@ def test_a_name_of_a_dict_is_in_a_limit_of_the_kernel() -> None:
     assert set(Limits().inside()) == {"AS", "CORE", "CPU", "FSIZE", "NOFILE", "NPROC"}
 
 
+def test_a_library_of_the_system_comes_with_its_folder_and_one_beside_python_alone() -> None:
+    """The Python of Debian lies below /usr, as the libraries of the system do; the links to these are in their folder."""
+    debian, home, system = Path("/usr/lib/python3.11"), Path("/home/ana/python/lib/python3.14"), Path("/usr/lib/x86_64-linux-gnu")
+    loaded = {system / "libz.so.1.2.13", system / "libc.so.6"}
+    assert sandbox._shared_libraries(loaded, debian, {Path("/usr/lib64")}) == [system, Path("/usr/lib64")]
+    own = home.with_name("libpython3.14.so.1.0")
+    assert sandbox._shared_libraries(loaded | {own}, home, set()) == [own, system]
+    fedora = Path("/usr/lib64")
+    assert sandbox._shared_libraries({fedora / "libz.so.1"}, fedora / "python3.14", {fedora}) == [fedora]
+
+
 def test_a_missing_program_is_told_with_what_installs_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shutil, "which", lambda name: None)
     with refusal("no-sandbox", "apt-get install bubblewrap"):

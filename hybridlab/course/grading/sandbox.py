@@ -207,16 +207,23 @@ def _site_directories(made: Runtime) -> Iterator[str]:
 
 
 def _interpreter() -> list[Path]:
-    """Return the interpreter, its library, and the folders with the shared libraries that it has loaded."""
+    """Return the interpreter, its library, and the shared libraries that it has loaded."""
     program = Path(os.path.realpath(sys.executable))
     standard = Path(sysconfig.get_paths()["stdlib"])
     loaded = {Path(line.split(maxsplit=5)[-1]) for line in Path("/proc/self/maps").read_text().splitlines() if ".so" in line}
     outside = {path for path in loaded if not path.is_relative_to(standard) and "site-packages" not in path.parts}
-    system = {Path("/usr/lib64"), Path("/lib64")}
-    folders = {path.parent for path in outside if not path.is_relative_to(sys.base_prefix)}
-    folders |= {path for path in system if path.is_dir() and not path.is_symlink()}
-    own = {path for path in outside if path.is_relative_to(sys.base_prefix) and path.parent not in folders}
-    return [program, standard, *sorted(own), *sorted(folders)]
+    system = {path for path in (Path("/usr/lib64"), Path("/lib64")) if path.is_dir() and not path.is_symlink()}
+    return [program, standard, *_shared_libraries(outside, standard, system)]
+
+
+def _shared_libraries(loaded: set[Path], standard: Path, system: set[Path]) -> list[Path]:
+    """Return the files of libraries that lie beside Python's own library, as in a home folder, and the folders of all others.
+
+    A program looks for a library by another name than that of its file: such a name is a link, which is in the same folder.
+    """
+    folders = {path.parent for path in loaded if not standard.is_relative_to(path.parent)} | system
+    files = {path for path in loaded if path.parent not in folders}
+    return [*sorted(files), *sorted(folders)]
 
 
 def _reachable(path: Path, folder: Path) -> Path:
