@@ -89,6 +89,24 @@ THINNED = """() => {
 }"""
 
 
+OTHERS = """(within) => {
+  const kept = [...document.querySelectorAll(within.join())];
+  const leave = (element) => {
+    for (const child of [...element.children]) {
+      if (kept.some((each) => each.contains(child))) continue;
+      if (kept.some((each) => child.contains(each))) leave(child);
+      else if (!child.matches("script, style")) child.remove();
+    }
+  };
+  leave(document.body);
+}"""
+
+
+def without_others(page: Page, *within: str) -> None:
+    """Remove from the page what is not in an element that one of the selectors matches; the elements around these stay."""
+    page.evaluate(OTHERS, within)
+
+
 @cache
 def axe() -> str:
     return AXE.read_text(encoding="utf-8")

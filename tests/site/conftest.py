@@ -28,6 +28,7 @@ from urllib.request import urlopen
 import pytest
 from browser import LIVE, NO_SITE, PATIENCE, SITE, chromium, open_page, page_names, record, serving, widget_page
 from explorers import bare
+from notebook_server import jupyter
 from playwright.sync_api import Browser, BrowserContext, Locator, Page, expect
 
 NewPage = Callable[..., Page]
@@ -224,3 +225,21 @@ def together(drawing_context: BrowserContext, tmp_path: Path, faults: list[str])
 def alone(together: Callable[..., Page]) -> Callable[[Any], Locator]:
     """Give a function that draws a widget on a page of its own and returns the widget's element."""
     return lambda widget: together(widget).locator(".live-widget > *")
+
+
+@pytest.fixture(scope="session")
+def lab_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Path]]:
+    """Give the address of a JupyterLab, and its folder, which holds this project as the folder "course"."""
+    root = tmp_path_factory.mktemp("notebook")
+    (root / "course").symlink_to(SITE.parents[1])
+    with jupyter(tmp_path_factory.mktemp("jupyter"), root) as address:
+        yield address, root
+
+
+@pytest.fixture(scope="session")
+def lab_context(browser: Browser) -> Iterator[BrowserContext]:
+    """Give a browser's context for the pages of JupyterLab, which keeps JupyterLab's files."""
+    context = browser.new_context(viewport={"width": 1280, "height": 1600})
+    context.set_default_timeout(PATIENCE)
+    yield context
+    context.close()

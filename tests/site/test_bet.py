@@ -1,14 +1,17 @@
-"""Test the bets on the built pages: they are placed, changed, kept, refused and looked at again.
+"""Test bets: they are placed, changed, kept, refused and looked at again.
 
+Two bets of lab 2 and 3 are drawn on a page of their own, which answers one question after the other; the rest is asked on the built labs.
 The pages run without a kernel, some of them from files.
 """
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
-from accessibility import violations
+from accessibility import violations, without_others
 from browser import reload, reload_after
 from playwright.sync_api import Locator, Page, expect
+from visits import in_order
 
 from hybridlab.widgets import Bet
 
@@ -38,7 +41,7 @@ MOUNT = """async ([code, state]) => {
   const el = document.createElement("div");
   el.id = "mounted";
   document.getElementById("mounted")?.remove();
-  document.querySelector("main").append(el); // below the page's own
+  document.querySelector("main, body").append(el); // below the page's own
   window.mounted = { model, stop: render({ model, el }) };
 }"""  # a view with its own model, as in a notebook
 
@@ -71,8 +74,7 @@ def says(view: Locator, text: str) -> None:
         raise
 
 
-def test_a_bet_is_placed_with_the_keyboard_alone(fresh_page: Any, files: str) -> None:
-    page = fresh_page(files + LAB2)
+def a_bet_is_placed_with_the_keyboard_alone(page: Page) -> None:
     bet = question(page)
     bet.evaluate("""view => {
       view.before(document.createElement("button")); // whatever a lab has above it
@@ -92,8 +94,8 @@ def test_a_bet_is_placed_with_the_keyboard_alone(fresh_page: Any, files: str) ->
 
 
 @pytest.mark.parametrize("way", ["files", "server"])
-def test_a_bet_survives_a_reload_and_stands_beside_the_answer(fresh_page: Any, request: Any, way: str) -> None:
-    page = fresh_page(request.getfixturevalue(way) + LAB2)
+def test_a_bet_survives_a_reload_and_stands_beside_the_answer(new_page: Any, request: Any, way: str) -> None:
+    page = new_page(request.getfixturevalue(way) + LAB2)
 
     def stands() -> None:
         says(question(page), "Your bet: 1F1B")
@@ -112,8 +114,7 @@ def test_a_bet_survives_a_reload_and_stands_beside_the_answer(fresh_page: Any, r
     expect(question(page).locator("[aria-live]")).to_be_empty()  # an answer that was already there is not announced
 
 
-def test_a_bet_can_be_changed(fresh_page: Any, files: str) -> None:
-    page = fresh_page(files + LAB2)
+def a_bet_can_be_changed(page: Page) -> None:
     bet = question(page)
     place(bet, "GPipe")
     bet.get_by_role("button", name="Change the bet").press("Enter")
@@ -128,8 +129,7 @@ def test_a_bet_can_be_changed(fresh_page: Any, files: str) -> None:
     says(bet, "Your bet: neither")
 
 
-def test_without_a_choice_nothing_is_placed(fresh_page: Any, files: str) -> None:
-    page = fresh_page(files + LAB2)
+def without_a_choice_nothing_is_placed(page: Page) -> None:
     bet = question(page)
     bet.get_by_role("button", name="Place the bet").click()
     expect(bet.get_by_role("alert")).to_have_text("Choose one of the answers first.")
@@ -139,8 +139,7 @@ def test_without_a_choice_nothing_is_placed(fresh_page: Any, files: str) -> None
     expect(bet.get_by_role("alert")).to_be_empty()
 
 
-def test_without_a_bet_the_answer_is_folded(fresh_page: Any, files: str) -> None:
-    page = fresh_page(files + LAB2)
+def without_a_bet_the_answer_is_folded(page: Page) -> None:
     back = look_back(page)
     says(back, "You have not placed a bet on this question yet.")
     expect(back.locator("dl")).to_be_hidden()
@@ -155,8 +154,7 @@ def test_without_a_bet_the_answer_is_folded(fresh_page: Any, files: str) -> None
     says(back, "Your bet was right.")
 
 
-def test_a_look_back_whose_question_is_not_there_says_so(fresh_page: Any, files: str) -> None:
-    page = fresh_page(files + LAB2)
+def a_look_back_whose_question_is_not_there_says_so(page: Page) -> None:
     page.evaluate("document.querySelector('.hybridlab-bet').remove()")
     look_back(page).get_by_role("button", name="Go to the question").click()
     expect(look_back(page).get_by_role("status")).to_contain_text("Scroll up to it")
@@ -172,8 +170,7 @@ NUMBERS = [  # written, placed, judged
 ]
 
 
-def test_a_number_can_be_placed(fresh_page: Any, files: str) -> None:
-    page = fresh_page(files + LAB3)
+def a_number_can_be_placed(page: Page) -> None:
     bet = question(page)
     for written, placed, judged in NUMBERS:
         bet.get_by_label("Your bet, microbatches").fill(written)
@@ -196,8 +193,7 @@ NO_NUMBERS = [  # written, sentence
 ]
 
 
-def test_what_is_no_number_is_not_placed(fresh_page: Any, files: str) -> None:
-    page = fresh_page(files + LAB3)
+def what_is_no_number_is_not_placed(page: Page) -> None:
     bet = question(page)
     number = bet.get_by_label("Your bet, microbatches")
     for written, sentence in NO_NUMBERS:
@@ -229,8 +225,7 @@ def test_a_browser_that_stores_nothing_is_told_and_goes_on(fresh_page: Any, file
     faults.clear()  # the theme's scripts do not catch errors when they store something
 
 
-def test_a_browser_that_stores_says_nothing_of_it(fresh_page: Any, files: str) -> None:
-    page = fresh_page(files + LAB2)
+def a_browser_that_stores_says_nothing_of_it(page: Page) -> None:
     place(question(page), "neither")
     expect(question(page).locator(".note")).to_be_hidden()
 
@@ -238,8 +233,7 @@ def test_a_browser_that_stores_says_nothing_of_it(fresh_page: Any, files: str) -
 JUNK = ["no JSON", '"3F1B"', "27", '{"answer": "GPipe"}', '["GPipe"]', "null", "", f'"{"GPipe" * 10**5}"']
 
 
-def test_junk_in_the_store_is_no_bet(fresh_page: Any, server: str) -> None:
-    page = fresh_page(server + LAB2)
+def junk_in_the_store_is_no_bet(page: Page) -> None:
     for junk in JUNK:
         page.evaluate("([key, text]) => localStorage.setItem(key, text)", [KEY, junk])
         reload(page)
@@ -250,8 +244,8 @@ def test_junk_in_the_store_is_no_bet(fresh_page: Any, server: str) -> None:
     says(question(page), "Your bet: GPipe")
 
 
-def test_bets_are_told_apart_by_their_names(fresh_page: Any, files: str) -> None:
-    page = fresh_page(files + LAB3)
+def test_bets_are_told_apart_by_their_names(new_page: Any, files: str) -> None:
+    page = new_page(files + LAB3)
     page.locator("details.fold").evaluate_all("(all) => all.forEach((each) => { each.open = true; })")  # the third is in an optional part
     first, second, third = (page.locator(".hybridlab-bet").nth(place) for place in range(3))
     place(second, "the same")
@@ -266,8 +260,7 @@ def test_bets_are_told_apart_by_their_names(fresh_page: Any, files: str) -> None
     says(judged[2], "Your bet was exactly right.")
 
 
-def test_two_views_of_one_bet_agree(fresh_page: Any, files: str) -> None:
-    page = fresh_page(files + LAB2)
+def two_views_of_one_bet_agree(page: Page) -> None:
     other = mount(page, Bet(NAME, "Which of the two?", choices=("GPipe", "1F1B", "neither")).get_state())
     place(question(page), "GPipe")
     says(other, "Your bet: GPipe")
@@ -277,8 +270,8 @@ def test_two_views_of_one_bet_agree(fresh_page: Any, files: str) -> None:
     says(look_back(page), "Your bet was right.")
 
 
-def test_another_tab_follows(fresh_page: Any, server: str) -> None:
-    page = fresh_page(server + LAB2)
+def test_another_tab_follows(new_page: Any, server: str) -> None:
+    page = new_page(server + LAB2)
     other = page.context.new_page()
     other.goto(server + LAB2)
     place(question(page), "GPipe")
@@ -287,8 +280,7 @@ def test_another_tab_follows(fresh_page: Any, server: str) -> None:
     expect(question(other).get_by_role("button", name="Place the bet")).to_be_visible()
 
 
-def test_a_kernel_hears_of_the_bet_and_can_set_it(fresh_page: Any, files: str) -> None:
-    page = fresh_page(files + LAB2)
+def a_kernel_hears_of_the_bet_and_can_set_it(page: Page) -> None:
     view = mount(page, Bet("a.b", "How many?", unit="ms").get_state())
     view.get_by_label("Your bet, ms").fill("2,5")
     page.keyboard.press("Enter")
@@ -301,15 +293,13 @@ def test_a_kernel_hears_of_the_bet_and_can_set_it(fresh_page: Any, files: str) -
     assert page.evaluate("localStorage.getItem('hybridlab.bet.a.b')") is None
 
 
-def test_a_comma_after_a_zero_stands_before_decimals(fresh_page: Any, files: str) -> None:
-    page = fresh_page(files + LAB2)
+def a_comma_after_a_zero_stands_before_decimals(page: Page) -> None:
     mount(page, Bet("a.b", "How many?").get_state()).get_by_label("Your bet, a number").fill("0,125")
     page.keyboard.press("Enter")
     assert page.evaluate("mounted.model.get('answer')") == 0.125
 
 
-def test_what_python_has_set_goes_before_what_the_page_kept(fresh_page: Any, files: str) -> None:
-    page = fresh_page(files + LAB2)
+def what_python_has_set_goes_before_what_the_page_kept(page: Page) -> None:
     place(question(page), "GPipe")
     bet = Bet(NAME, "Which of the two?", choices=("GPipe", "1F1B", "neither"))
     bet.answer = "neither"
@@ -318,16 +308,14 @@ def test_what_python_has_set_goes_before_what_the_page_kept(fresh_page: Any, fil
     says(question(page), "Your bet: neither")
 
 
-def test_a_view_that_is_taken_away_stops_listening(fresh_page: Any, files: str) -> None:
-    page = fresh_page(files + LAB2)
+def a_view_that_is_taken_away_stops_listening(page: Page) -> None:
     mount(page, Bet(NAME, "Which of the two?", choices=("GPipe", "1F1B", "neither")).get_state())
     page.evaluate("mounted.stop()")
     place(question(page), "GPipe")
     assert page.evaluate("[mounted.model.listeners.length, mounted.model.get('answer')]") == [0, None]
 
 
-def test_damaged_data_say_so(fresh_page: Any, files: str) -> None:
-    page = fresh_page(files + LAB2)
+def damaged_data_say_so(page: Page) -> None:
     bet = Bet(NAME, "Which?", choices=("GPipe", "1F1B"))
     damage: dict[str, list[Any]] = {"name": [3, ""], "question": [None, ""], "choices": [None, ["one"], [1, 2]], "unit": [None]}
     states = [bet.get_state() | {name: value} for name, values in damage.items() for value in values]
@@ -336,9 +324,11 @@ def test_damaged_data_say_so(fresh_page: Any, files: str) -> None:
         expect(mount(page, state).get_by_role("alert")).to_contain_text("The data of this question are missing or damaged")
 
 
+@pytest.mark.needs("axe")
 @pytest.mark.parametrize(("width", "scheme"), [(360, "dark"), (1280, "light")])
-def test_bets_are_accessible_before_and_after(fresh_page: Any, files: str, width: int, scheme: str) -> None:
-    page = fresh_page(files + LAB3, scheme=scheme, width=width)
+def test_bets_are_accessible_before_and_after(new_page: Any, files: str, width: int, scheme: str) -> None:
+    page = new_page(files + LAB3, scheme=scheme, width=width)
+    without_others(page, ".hybridlab-bet", ".hybridlab-revealed")
     for step in ("asked", "wrong", "placed"):
         if step == "wrong":
             question(page).get_by_role("button", name="Place the bet").click()
@@ -357,11 +347,45 @@ def test_bets_are_accessible_before_and_after(fresh_page: Any, files: str, width
         assert page.evaluate("document.documentElement.scrollWidth") <= width
 
 
-def test_on_paper_the_answers_stand_without_buttons(fresh_page: Any, files: str) -> None:
-    page = fresh_page(files + LAB2)
+def on_paper_the_answers_stand_without_buttons(page: Page) -> None:
     place(question(page), "GPipe")
     page.emulate_media(media="print")
     says(question(page), "Your bet: GPipe")
     says(look_back(page), "Your bet was wrong.")
     for view in (question(page), look_back(page)):
         expect(view.get_by_role("button")).to_have_count(0)
+
+
+def as_new(page: Page) -> None:
+    """Load the page again, with nothing stored, as in the first place."""
+    page.evaluate("localStorage.clear()")
+    page.emulate_media(media="null")  # type: ignore[arg-type]
+    reload(page)
+
+
+def test_a_bet_with_choices(together: Callable[..., Page]) -> None:
+    bet = Bet(NAME, "Which of the two?", choices=("GPipe", "1F1B", "neither"))
+    page = together(bet, bet.reveal("neither"))
+    questions = (
+        a_bet_is_placed_with_the_keyboard_alone,
+        a_bet_can_be_changed,
+        without_a_choice_nothing_is_placed,
+        without_a_bet_the_answer_is_folded,
+        a_look_back_whose_question_is_not_there_says_so,
+        a_browser_that_stores_says_nothing_of_it,
+        junk_in_the_store_is_no_bet,
+        two_views_of_one_bet_agree,
+        a_kernel_hears_of_the_bet_and_can_set_it,
+        a_comma_after_a_zero_stands_before_decimals,
+        what_python_has_set_goes_before_what_the_page_kept,
+        a_view_that_is_taken_away_stops_listening,
+        damaged_data_say_so,
+        on_paper_the_answers_stand_without_buttons,
+    )
+    in_order(page, questions, again=as_new)
+
+
+def test_a_bet_with_a_number(together: Callable[..., Page]) -> None:
+    bet = Bet("lab03.most", "How many microbatches?", unit="microbatches")
+    page = together(bet, bet.reveal(27))
+    in_order(page, (what_is_no_number_is_not_placed, a_number_can_be_placed), again=as_new)

@@ -4,9 +4,11 @@ import re
 from typing import Any
 
 import pytest
-from accessibility import violations
+from accessibility import thinned, violations
 from browser import reload
+from cases import in_turn
 from playwright.sync_api import Page, expect
+from visits import in_order
 
 from hybridlab.course.claims import CLAIMS, VERDICTS
 
@@ -28,8 +30,7 @@ def shown(page: Page) -> list[str]:
     return list(rows.evaluate_all("(rows) => rows.filter((row) => row.checkVisibility()).map((row) => row.dataset.verdict)"))
 
 
-def test_the_keyboard_chooses_which_verdicts_are_shown(new_page: Any, files: str) -> None:
-    page = new_page(files + CLAIMS_PAGE)
+def the_keyboard_chooses_which_verdicts_are_shown(page: Page) -> None:
     expect(page.locator(".claims-filter output")).to_have_text("76 of 76 claims are shown.")
     page.get_by_role("radio", name="all").focus()
     for verdict in VERDICTS:
@@ -38,7 +39,6 @@ def test_the_keyboard_chooses_which_verdicts_are_shown(new_page: Any, files: str
         expect(page.locator(".claims-filter output")).to_have_text(f"{COUNT[verdict]} of 76 claims are shown.")
         assert shown(page) == [verdict] * COUNT[verdict]
         assert empty_groups(page) == []
-        assert not violations(page, "article")
     page.keyboard.press("ArrowRight")
     assert len(shown(page)) == 76
     assert page.locator("article [hidden]").count() == 0
@@ -49,48 +49,13 @@ def empty_groups(page: Page) -> list[str]:
     return list(page.evaluate(GROUPS))
 
 
-def test_a_group_that_stays_empty_is_seen(new_page: Any, files: str) -> None:
-    page = new_page(f"{files}{CLAIMS_PAGE}?verdict=depends")
-    hidden = page.locator("article section[hidden]")
-    assert hidden.count() > 0
-    hidden.first.evaluate("(section) => { section.hidden = false }")
-    assert len(empty_groups(page)) > 0
-
-
-@pytest.mark.parametrize("verdict", VERDICTS)
-def test_the_address_keeps_the_choice(new_page: Any, request: pytest.FixtureRequest, verdict: str) -> None:
-    for top in ("files", "server"):
-        page = new_page(request.getfixturevalue(top) + CLAIMS_PAGE)
-        page.get_by_role("radio", name=verdict).check()
-        assert page.url.endswith(f"{CLAIMS_PAGE}?verdict={verdict}")
-        reload(page)
-        expect(page.get_by_role("radio", name=verdict)).to_be_checked()
-        assert shown(page) == [verdict] * COUNT[verdict]
-        page.get_by_role("radio", name="all").check()
-        assert page.url.endswith(CLAIMS_PAGE)
-
-
-def test_an_unknown_choice_in_the_address_shows_all(new_page: Any, files: str) -> None:
-    assert len(shown(new_page(f"{files}{CLAIMS_PAGE}?verdict=rihgt"))) == 76
-
-
-def test_an_address_with_a_choice_and_a_claim_shows_the_claim(new_page: Any, server: str) -> None:
-    page = new_page(f"{server}{CLAIMS_PAGE}?verdict=right#claim-39")
-    expect(page.locator("#claim-39")).to_be_in_viewport()
-    assert page.url.endswith(f"{CLAIMS_PAGE}#claim-39")
-    page.get_by_role("radio", name="wrong").check()
-    assert page.url.endswith(f"{CLAIMS_PAGE}?verdict=wrong")
-
-
-def test_every_table_has_one_fold(new_page: Any, files: str) -> None:
-    page = new_page(files + CLAIMS_PAGE)
+def every_table_has_one_fold(page: Page) -> None:
     tables = page.locator("table.claims")
     assert page.locator("article details.hide").count() == tables.count()
     assert page.locator(".cell:has(> details.hide):has(table.claims)").count() == tables.count()
 
 
-def test_a_link_to_a_hidden_claim_shows_it(new_page: Any, files: str) -> None:
-    page = new_page(files + CLAIMS_PAGE)
+def a_link_to_a_hidden_claim_shows_it(page: Page) -> None:
     page.get_by_role("radio", name="right").check()
     expect(page.locator("#claim-39")).to_be_hidden()
     page.locator("article ul a[href='#claim-39']").first.click()
@@ -98,9 +63,52 @@ def test_a_link_to_a_hidden_claim_shows_it(new_page: Any, files: str) -> None:
     assert len(shown(page)) == 76
 
 
-def test_an_address_leads_to_its_claim(new_page: Any, server: str) -> None:
-    page = new_page(f"{server}{CLAIMS_PAGE}#claim-76")
-    expect(page.locator("#claim-76")).to_be_in_viewport()
+def a_group_that_stays_empty_is_seen(page: Page) -> None:
+    page.get_by_role("radio", name="depends").check()
+    hidden = page.locator("article section[hidden]")
+    assert hidden.count() > 0
+    hidden.first.evaluate("(section) => { section.hidden = false }")
+    assert len(empty_groups(page)) > 0
+    page.get_by_role("radio", name="all").check()
+
+
+def test_the_filter(new_page: Any, files: str) -> None:
+    questions = (
+        the_keyboard_chooses_which_verdicts_are_shown,
+        every_table_has_one_fold,
+        a_link_to_a_hidden_claim_shows_it,
+        a_group_that_stays_empty_is_seen,
+    )
+    in_order(new_page(files + CLAIMS_PAGE), questions)
+
+
+@pytest.mark.parametrize("way", ["files", "server"])
+def test_the_address_keeps_the_choice(new_page: Any, request: pytest.FixtureRequest, way: str) -> None:
+    page = new_page(request.getfixturevalue(way) + CLAIMS_PAGE)
+    page.get_by_role("radio", name="wrong").check()
+    assert page.url.endswith(f"{CLAIMS_PAGE}?verdict=wrong")
+    reload(page)
+    expect(page.get_by_role("radio", name="wrong")).to_be_checked()
+    assert shown(page) == ["wrong"] * COUNT["wrong"]
+    page.get_by_role("radio", name="all").check()
+    assert page.url.endswith(CLAIMS_PAGE)
+
+
+@in_turn(
+    "asked, rows, claim, kept",
+    [
+        *((f"?verdict={verdict}", COUNT[verdict], "", f"?verdict={verdict}") for verdict in ("right", "depends")),
+        ("?verdict=rihgt", 76, "", "?verdict=rihgt"),
+        ("?verdict=right#claim-39", 76, "#claim-39", "#claim-39"),  # which is not right
+        ("#claim-76", 76, "#claim-76", "#claim-76"),
+    ],
+)
+def test_an_address_brings_a_choice_and_a_claim(new_page: Any, server: str, asked: str, rows: int, claim: str, kept: str) -> None:
+    page = new_page(server + CLAIMS_PAGE + asked)
+    assert len(shown(page)) == rows
+    if claim:
+        expect(page.locator(claim)).to_be_in_viewport()
+    assert page.url.endswith(CLAIMS_PAGE + kept)
 
 
 def test_without_its_script_every_claim_is_shown_and_no_control(new_page: Any, server: str) -> None:
@@ -110,14 +118,21 @@ def test_without_its_script_every_claim_is_shown_and_no_control(new_page: Any, s
     assert page.locator(".claims-filter").count() == 0
 
 
-@pytest.mark.parametrize("width", [1280, 360])
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_verdicts_can_be_told_without_colours(new_page: Any, files: str, width: int, scheme: str) -> None:
-    page = new_page(files + CLAIMS_PAGE, width=width, scheme=scheme)
-    for verdict, sign in {"right": "✓", "wrong": "✗", "depends": "±"}.items():
-        words = page.locator(f"tr[data-verdict={verdict}] .verdict").all_inner_texts()
-        assert words == [f"{sign} {verdict}"] * COUNT[verdict]
-    row = page.get_by_role("row").filter(has=page.locator("a[href='#claim-42']"))
-    expect(row.get_by_role("cell")).to_have_count(3)  # on a narrow page a row looks like a card, but is still a row
-    expect(row.get_by_role("rowheader")).to_have_count(1)
+def test_verdicts_can_be_told_without_colours(new_page: Any, files: str) -> None:
+    page = new_page(files + CLAIMS_PAGE)
+    for width in (1280, 360):
+        page.set_viewport_size({"width": width, "height": 900})
+        for verdict, sign in {"right": "✓", "wrong": "✗", "depends": "±"}.items():
+            words = page.locator(f"tr[data-verdict={verdict}] .verdict").all_inner_texts()
+            assert words == [f"{sign} {verdict}"] * COUNT[verdict]
+        row = page.get_by_role("row").filter(has=page.locator("a[href='#claim-42']"))
+        expect(row.get_by_role("cell")).to_have_count(3)  # on a narrow page a row looks like a card, but is still a row
+        expect(row.get_by_role("rowheader")).to_have_count(1)
+
+
+@pytest.mark.needs("axe")
+def test_the_tables_are_accessible_where_some_claims_are_hidden(new_page: Any, files: str) -> None:
+    page = new_page(files + CLAIMS_PAGE, width=360)
+    page.get_by_role("radio", name="depends").check()
+    thinned(page)
     assert not violations(page, "article")

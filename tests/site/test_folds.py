@@ -1,5 +1,6 @@
 """Test folded sections in a browser, in a notebook with a section of each kind: on a page, and in a running JupyterLab."""
 
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -11,10 +12,11 @@ import pytest
 from browser import PATIENCE
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
-from notebook_server import CONNECTED, ask, jupyter
-from playwright.sync_api import Browser, Locator, Page, expect
+from notebook_server import CONNECTED, ask
+from playwright.sync_api import Browser, BrowserContext, Locator, Page, expect
+from visits import in_order
 
-pytestmark = pytest.mark.xdist_group("folds")  # one site and one JupyterLab for all
+pytestmark = pytest.mark.xdist_group("jupyterlab")  # one site and one JupyterLab for all, also for those of test_live.py
 ROOT = Path(__file__).resolve().parents[2]
 RUN_ALL = "() => jupyterapp.commands.execute('notebook:run-all-cells')"
 SELECT = """(cell) => {
@@ -70,19 +72,9 @@ def built(folder: Path) -> str:
     return (folder / "site/index.html").as_uri()
 
 
-def test_the_title_of_an_optional_part_names_the_tasks_in_it(page: Page) -> None:
+def the_title_of_an_optional_part_names_the_tasks_in_it(page: Page) -> None:
     titles = [title.evaluate("(title) => title.firstChild.data") for title in page.locator("details > summary").locator("h2, h3, h4").all()]
     assert titles == ["Solution", "Optional: more (task 2)", "Solution"]
-
-
-@pytest.fixture
-def page(browser: Browser, built: str) -> Iterator[Page]:
-    """Give the page as a browser without scripts shows it."""
-    made = browser.new_page(java_script_enabled=False)
-    made.set_default_timeout(PATIENCE)
-    made.goto(built)
-    yield made
-    made.close()
 
 
 def words(page: Page) -> list[str]:
@@ -94,7 +86,7 @@ def press(fold: Locator, key: str) -> None:
     fold.locator("summary").first.press(key)  # this also moves the focus there
 
 
-def test_a_folded_section_opens_and_closes_by_keyboard(page: Page) -> None:
+def a_folded_section_opens_and_closes_by_keyboard(page: Page) -> None:
     solution, optional, inner = page.locator("details.fold").all()
     assert words(page) == ["not yet", "last"]
     for key in ("Enter", "Space"):
@@ -109,48 +101,65 @@ def test_a_folded_section_opens_and_closes_by_keyboard(page: Page) -> None:
     assert words(page) == ["not yet", "deep", "deeper", "last"]
 
 
-def test_the_tab_key_reaches_each_title_once(page: Page) -> None:
+def the_tab_key_reaches_each_title_once(page: Page) -> None:
     page.locator("details.fold summary").first.focus()
     page.keyboard.press("Tab")
     expect(page.locator("details.fold summary").nth(1)).to_be_focused()
 
 
-def test_a_title_stays_a_heading_of_its_level(page: Page) -> None:
+def a_title_stays_a_heading_of_its_level(page: Page) -> None:
     assert page.locator("details.fold > summary > *").evaluate_all("(all) => all.map((each) => each.localName)") == ["h3", "h2", "h4"]
     expect(page.locator("details.fold h3", has_text="Task 2")).to_have_count(1)
 
 
-def test_a_link_into_a_folded_section_opens_it(page: Page) -> None:
+def a_link_into_a_folded_section_opens_it(page: Page) -> None:
     page.locator("article").get_by_role("link", name="more").click()
     assert words(page) == ["not yet", "deep", "last"]
 
 
-def test_the_contents_list_optional_parts_and_no_solutions(page: Page) -> None:
+def the_contents_list_optional_parts_and_no_solutions(page: Page) -> None:
     listed = page.locator("nav.page-toc a").all_text_contents()
     assert [each.strip() for each in listed] == ["Task 1", "Optional: more", "Task 2", "The end"]
 
 
-def test_folded_sections_are_printed_open(page: Page) -> None:
+def folded_sections_are_printed_open(page: Page) -> None:
     page.emulate_media(media="print")
     assert words(page) == ["not yet", "passed", "deep", "deeper", "last"]
+
+
+def test_folds_on_a_page_without_scripts(browser: Browser, built: str) -> None:
+    page = browser.new_page(java_script_enabled=False)
+    page.set_default_timeout(PATIENCE)
+    page.goto(built)
+    questions = (
+        the_title_of_an_optional_part_names_the_tasks_in_it,
+        a_folded_section_opens_and_closes_by_keyboard,
+        the_tab_key_reaches_each_title_once,
+        a_title_stays_a_heading_of_its_level,
+        a_link_into_a_folded_section_opens_it,
+        the_contents_list_optional_parts_and_no_solutions,
+        folded_sections_are_printed_open,
+    )
+    in_order(page, questions, again=lambda page: page.goto(built))
+    page.close()
 
 
 # ---- in JupyterLab ----
 
 
 @pytest.fixture
-def notebook(browser: Browser, folder: Path, tmp_path: Path) -> Iterator[Page]:
+def notebook(lab_context: BrowserContext, lab_server: tuple[str, Path], folder: Path) -> Iterator[Page]:
     """Give the notebook in JupyterLab after *Run All Cells*."""
-    with jupyter(tmp_path, folder) as address:
-        ask(f"{address}/api/sessions", "POST", {"path": "index.ipynb", "name": "", "type": "notebook", "kernel": {"name": "python3"}})
-        made = browser.new_page(viewport={"width": 1280, "height": 1600})
-        made.set_default_timeout(PATIENCE)
-        made.goto(f"{address}/doc/tree/index.ipynb")
-        made.locator(".jp-Notebook .jp-CodeCell").first.wait_for()
-        made.evaluate(CONNECTED)
-        made.evaluate(RUN_ALL)
-        yield made
-        made.close()
+    address, root = lab_server
+    shutil.copy(folder / "index.ipynb", root / "folds.ipynb")
+    ask(f"{address}/api/sessions", "POST", {"path": "folds.ipynb", "name": "", "type": "notebook", "kernel": {"name": "python3"}})
+    made = lab_context.new_page()
+    made.goto(f"{address}/doc/tree/folds.ipynb")
+    made.locator(".jp-Notebook .jp-CodeCell").first.wait_for()
+    made.evaluate(CONNECTED)
+    made.evaluate(RUN_ALL)
+    yield made
+    made.close()
 
 
 def outputs(page: Page) -> Any:

@@ -10,14 +10,14 @@ import re
 import sys
 import time
 import zipfile
-from collections.abc import Iterator
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import lite
 import pytest
-from browser import PATIENCE, serving
+from browser import PATIENCE
+from cases import in_turn
 from jupyterlite_pyodide_kernel.constants import PYODIDE_CDN_URL, PYODIDE_PYTHON_VERSION
 from packaging.specifiers import SpecifierSet
 from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Request, Response
@@ -34,7 +34,7 @@ new MutationObserver(() => {
 }).observe(document, { childList: true, subtree: true });
 """
 HEARTBEAT = "/api/service-worker-heartbeat"  # every twenty seconds at the top of the server, where the page's own service worker answers it
-each_lab = pytest.mark.parametrize("path", LABS, ids=lambda path: path.stem)
+each_lab = in_turn("path", LABS)
 
 
 @pytest.fixture(scope="module")
@@ -42,17 +42,6 @@ def built(site: Path) -> Path:
     folder = site / "lite"
     assert (folder / "lab/index.html").is_file(), "JupyterLite was not built: run make book first"
     return folder
-
-
-@pytest.fixture(scope="module", params=["", "some/where/"], ids=["at the top", "below a folder"])
-def address(request: pytest.FixtureRequest, site: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """Give the address of the site, both at the top of its server and below a folder, as on GitHub Pages."""
-    top = tmp_path_factory.mktemp("server")
-    if request.param:
-        (top / request.param).parent.mkdir(parents=True)
-        (top / request.param.rstrip("/")).symlink_to(site)
-    with serving(top if request.param else site) as root:
-        yield root + request.param
 
 
 @pytest.fixture(scope="module")
@@ -117,20 +106,14 @@ def test_the_wheel_is_in_the_index_that_the_kernel_reads(built: Path) -> None:
     assert f"./pypi/all.json?sha256={digest}" in urls
 
 
-@pytest.mark.parametrize("name", ["@jupyter-widgets/jupyterlab-manager", "anywidget", "@jupyterlite/pyodide-kernel-extension"])
+@in_turn("name", ["@jupyter-widgets/jupyterlab-manager", "anywidget", "@jupyterlite/pyodide-kernel-extension"])
 def test_what_draws_widgets_and_runs_python_is_in_it(built: Path, name: str) -> None:
     extensions = read(built / "jupyter-lite.json")["jupyter-config-data"]["federated_extensions"]
     (load,) = [extension["load"] for extension in extensions if extension["name"] == name]
     assert (built / "extensions" / name / load).is_file()
 
 
-@each_lab
-def test_the_page_of_a_lab_leads_to_it(site: Path, path: Path) -> None:
-    page = (site / "labs" / path.name).with_suffix(".html").read_text(encoding="utf-8")
-    assert f'href="../lite/lab/index.html?path={path.name}"' in page
-
-
-@pytest.mark.parametrize(("width", "ends"), [(1280, ".ipynb"), (360, ".ipynb&mode=single-document")])
+@in_turn("width, ends", [(1280, ".ipynb"), (360, ".ipynb&mode=single-document")])
 def test_a_lab_runs_in_a_new_tab_and_alone_on_a_phone(new_page: Any, server: str, width: int, ends: str) -> None:
     link = new_page(f"{server}labs/{LABS[0].stem}.html", width=width).get_by_role("link", name="Run in the browser (new tab)")
     assert link.get_attribute("target") == "_blank"
@@ -171,17 +154,17 @@ def watched(context: BrowserContext, address: str) -> tuple[list[str], list[tupl
     return inside, outside, faults
 
 
-def test_a_lab_opens_and_asks_outside_for_python_alone_and_only_then(browser: Browser, address: str, python: str) -> None:
+def test_a_lab_opens_and_asks_outside_for_python_alone_and_only_then(browser: Browser, server: str, python: str) -> None:
     """The network is cut, so Python from another host does not arrive; the notebook must be shown without it."""
     elsewhere = python.startswith("https:")
     lab = LABS[0]
     context = browser.new_context()
     context.set_default_timeout(PATIENCE)
     context.add_init_script(NOTES_WHEN_DRAWN)
-    inside, outside, faults = watched(context, address)
+    inside, outside, faults = watched(context, server)
     page = context.new_page()
     with context.expect_event("request", lambda request: request.url.endswith(python)):
-        page.goto(f"{address}lite/lab/index.html?path={lab.name}")
+        page.goto(f"{server}lite/lab/index.html?path={lab.name}")
     title = "".join(read(lab)["cells"][0]["source"]).splitlines()[0].lstrip("# ")
     page.locator(".jp-Notebook h1", has_text=title).wait_for()
     page.locator(".jp-Notebook .jp-CodeCell", has_text="%pip install").wait_for()

@@ -34,25 +34,6 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         yield lite.build(tmp_path_factory.mktemp("lite"), "a folder")
 
 
-def asked_by(browser: Browser, folder: Path, *, missed: bool) -> list[str]:
-    """Open a lab, and check whether its page says that Python is missing; return the addresses that were asked."""
-    context = browser.new_context()
-    context.set_default_timeout(PATIENCE)
-    asked: list[str] = []
-    context.on("request", lambda request: asked.append(request.url))
-    with serving(folder) as root:
-        page = context.new_page()
-        page.goto(f"{root}lab/index.html?path={LAB}")
-        page.locator(".jp-Notebook .jp-CodeCell", has_text="%pip install").wait_for()
-        page.wait_for_function("performance.getEntriesByName(new URL('../static/pyodide/pyodide.mjs', location).href).length")
-        told = page.get_by_role("alert").filter(has_text="Python could not be fetched")
-        if missed:
-            told.wait_for()
-        assert told.count() == missed
-        context.close()
-    return [url.removeprefix(root) for url in asked if not url.startswith(("data:", "blob:"))]
-
-
 def test_the_settings_name_python_in_the_site_and_no_index_elsewhere(built: Path) -> None:
     settings = json.loads((built / "jupyter-lite.json").read_text(encoding="utf-8"))["jupyter-config-data"]
     kernel = settings["litePluginSettings"]["@jupyterlite/pyodide-kernel-extension:kernel"]
@@ -71,15 +52,27 @@ def test_the_words_speak_of_this_site_alone(built: Path) -> None:
     assert PYODIDE_CDN_URL not in (built / "lab/index.html").read_text(encoding="utf-8")
 
 
-def test_a_lab_asks_the_site_for_python_and_no_other_host_for_anything(browser: Browser, built: Path) -> None:
-    asked = asked_by(browser, built, missed=False)
-    assert "static/pyodide/pyodide.mjs" in asked
-    assert not [url for url in asked if "://" in url]
-
-
-def test_a_site_that_lost_its_python_says_so(browser: Browser, built: Path) -> None:
-    (built / "static/pyodide/pyodide.mjs").unlink()
-    assert not [url for url in asked_by(browser, built, missed=True) if "://" in url]
+def test_a_lab_asks_the_site_for_python_and_no_other_host_for_anything_also_where_python_is_lost(browser: Browser, built: Path) -> None:
+    asked: list[str] = []
+    with serving(built) as root:
+        for lost in (False, True):
+            if lost:
+                (built / "static/pyodide/pyodide.mjs").unlink()
+            context = browser.new_context()
+            context.set_default_timeout(PATIENCE)
+            context.on("request", lambda request: asked.append(request.url))
+            page = context.new_page()
+            page.goto(f"{root}lab/index.html?path={LAB}")
+            page.locator(".jp-Notebook .jp-CodeCell", has_text="%pip install").wait_for()
+            page.wait_for_function("performance.getEntriesByName(new URL('../static/pyodide/pyodide.mjs', location).href).length")
+            told = page.get_by_role("alert").filter(has_text="Python could not be fetched")
+            if lost:
+                told.wait_for()
+            assert told.count() == lost
+            context.close()
+    inside = [url.removeprefix(root) for url in asked if not url.startswith(("data:", "blob:"))]
+    assert "static/pyodide/pyodide.mjs" in inside
+    assert not [url for url in inside if "://" in url]
 
 
 def test_a_site_without_python_cannot_be_tried(tmp_path: Path) -> None:

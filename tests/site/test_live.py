@@ -3,7 +3,6 @@
 An explorer takes any setting, and a bet reaches Python. Without a kernel, an explorer says what is missing.
 """
 
-import importlib.util
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -13,14 +12,15 @@ import nbformat
 import pytest
 from accessibility import violations
 from browser import PATIENCE
+from cases import in_turn
 from nbformat.v4 import new_code_cell, new_notebook
-from notebook_server import CONNECTED, ask, jupyter, stop_kernels
-from playwright.sync_api import Browser, Locator, Page, expect
+from notebook_server import CONNECTED, ask, stop_kernels
+from playwright.sync_api import Browser, BrowserContext, Locator, Page, expect
 
 from hybridlab import Costs, Timeline, build, formulas, simulate
 from hybridlab.widgets import TimelineExplorer
 
-pytestmark = pytest.mark.xdist_group("live")  # one JupyterLab for all
+pytestmark = pytest.mark.xdist_group("jupyterlab")  # one JupyterLab for all
 SETTING = ("schedule", "devices", "microbatches", "chunks", "p2p", "compare")
 GRID = 'TimelineExplorer(devices=(2, 4), microbatches=(4, 8), unit="ms")'
 CELLS = [
@@ -53,35 +53,19 @@ def run(page: Page, cell: int) -> Locator:
 
 
 @pytest.fixture(scope="module")
-def lab_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """Give the address of a JupyterLab whose folder holds a notebook, live.ipynb, and this project as the folder "course"."""
-    if importlib.util.find_spec("jupyterlab") is None:
-        pytest.skip("no live notebook is tried: JupyterLab is not installed (pip install jupyterlab)")
-    root = tmp_path_factory.mktemp("notebook")
-    (root / "live.ipynb").write_text(nbformat.writes(new_notebook(cells=[new_code_cell(source) for source in CELLS])), encoding="utf-8")
-    (root / "course").symlink_to(ROOT)
-    with jupyter(tmp_path_factory.mktemp("jupyter"), root) as address:
-        yield address
-
-
-def opened(browser: Browser, **context: Any) -> Page:
-    page = browser.new_page(**context)
-    page.set_default_timeout(PATIENCE)
-    return page
-
-
-@pytest.fixture(scope="module")
-def notebook(browser: Browser, lab_server: str) -> Iterator[tuple[Page, str]]:
+def notebook(lab_context: BrowserContext, lab_server: tuple[str, Path]) -> Iterator[tuple[Page, str]]:
     warnings: list[str] = []
+    address, root = lab_server
+    (root / "live.ipynb").write_text(nbformat.writes(new_notebook(cells=[new_code_cell(source) for source in CELLS])), encoding="utf-8")
     kernel = {"path": "live.ipynb", "name": "live.ipynb", "type": "notebook", "kernel": {"name": "python3"}}
-    ask(f"{lab_server}/api/sessions", "POST", kernel)  # with this, the page does not ask which kernel to start
-    page = opened(browser, viewport={"width": 1280, "height": 1600})
+    ask(f"{address}/api/sessions", "POST", kernel)  # with this, the page does not ask which kernel to start
+    page = lab_context.new_page()
     page.on("console", lambda message: warnings.append(message.text))
-    page.goto(f"{lab_server}/doc/tree/live.ipynb")
+    page.goto(f"{address}/doc/tree/live.ipynb")
     page.locator(".jp-Notebook .jp-CodeCell").nth(ANSWERED).wait_for()
     page.evaluate(CONNECTED)
     run(page, SHOWN)
-    yield page, lab_server
+    yield page, address
     page.close()
     assert not [warning for warning in warnings if "timeline explorer" in warning]
 
@@ -158,7 +142,7 @@ def test_the_view_follows_python(notebook: tuple[Page, str], explorer: Locator) 
     expect(explorer.get_by_role("spinbutton", name="Latency, ms")).to_have_value("0.5")
 
 
-@pytest.mark.parametrize("typed", ["", "0", "2.5", "-1", "20000000"])
+@in_turn("typed", ["", "0", "2.5", "-1", "20000000"])
 def test_a_wrong_value_is_told_beside_its_field_and_changes_nothing(explorer: Locator, typed: str) -> None:
     fill(explorer, "Devices", "3")
     expect(explorer.locator(".title").first).to_contain_text("3 devices")
@@ -231,6 +215,7 @@ def test_a_bet_reaches_python_and_python_the_bet(notebook: tuple[Page, str]) -> 
     expect(reveal.locator(".verdict")).to_have_text("Your bet was right.")
 
 
+@pytest.mark.needs("axe")
 def test_nothing_serious_is_wrong_with_its_accessibility(notebook: tuple[Page, str], explorer: Locator) -> None:
     fill(explorer, "Devices", "0")
     assert violations(notebook[0], ".hybridlab-explorer") == []
@@ -255,11 +240,11 @@ def test_the_grid_outlives_the_kernel(notebook: tuple[Page, str], explorer: Loca
     expect(explorer.locator(".status")).to_have_text("")
 
 
-def test_a_lab_leads_to_the_pages_of_the_book(browser: Browser, lab_server: str) -> None:
+def test_a_lab_leads_to_the_pages_of_the_book(lab_context: BrowserContext, lab_server: tuple[str, Path]) -> None:
     """JupyterLab is started as `make lab` starts it, so it can open the project's files and shows the labs."""
     assert "jupyter-lab --LabApp.default_url=/lab/tree/labs " in (ROOT / "Makefile").read_text(encoding="utf-8")
-    page = opened(browser)
-    page.goto(f"{lab_server}/lab/workspaces/labs/tree/course/labs")  # no workspace that the other page has left
+    page = lab_context.new_page()
+    page.goto(f"{lab_server[0]}/lab/workspaces/labs/tree/course/labs")  # no workspace that the other page has left
     page.locator(".jp-DirListing-item:visible", has_text="lab03").dblclick()
     page.locator(".jp-Notebook .jp-CodeCell").first.wait_for()
     page.evaluate(CONNECTED)
@@ -291,7 +276,8 @@ Mount = Callable[..., Locator]
 
 @pytest.fixture
 def mount(browser: Browser) -> Iterator[Mount]:
-    page = opened(browser, viewport={"width": 360, "height": 900})
+    page = browser.new_page(viewport={"width": 360, "height": 900})
+    page.set_default_timeout(PATIENCE)
 
     def mounting(state: dict[str, Any]) -> Locator:
         page.goto("about:blank")
@@ -327,7 +313,7 @@ def test_a_page_says_what_it_does_not_hold(mount: Mount) -> None:
     expect(rows(view)).to_have_text([re.compile(f"^GPipe{formulas.gpipe_makespan(4, 8, 1, 2):.6g}")])
 
 
-@pytest.mark.parametrize("compare", ["1f1b", "interleaved"])
+@in_turn("compare", ["1f1b", "interleaved"])
 def test_titles_and_names_stay_in_sight_to_the_end_of_a_long_picture(mount: Mount, compare: str) -> None:
     view = mount(TimelineExplorer(("gpipe", compare), devices=4, microbatches=50, show={"compare": compare}).get_state())
     assert view.locator(".refused").count() == (compare == "interleaved")  # which refuses 50 microbatches on 4 devices
@@ -353,7 +339,7 @@ DAMAGE: dict[str, Callable[[dict[str, Any]], Any]] = {
 }
 
 
-@pytest.mark.parametrize("damage", DAMAGE)
+@in_turn("damage", DAMAGE)
 def test_damaged_data_beside_the_grid_are_told(mount: Mount, damage: str) -> None:
     state = outside()
     view = mount(state | {"extra": DAMAGE[damage](state["extra"])})

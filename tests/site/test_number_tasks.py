@@ -1,15 +1,17 @@
-"""Test the forms below number tasks on the built pages: they give the verdicts of `check`, and the browser keeps the answers."""
+"""Test the forms below number tasks on the built pages: they give the verdicts of `check`, and the browser keeps the answers.
+
+test_visits.py hands in the right answer to every number task on its page.
+"""
 
 from typing import Any
 
-import numpy as np
 import pytest
-from accessibility import violations
+from accessibility import violations, without_others
 from browser import reload, reload_after
-from number_texts import texts_of
 from playwright.sync_api import Locator, Page, expect
+from visits import in_order
 
-from hybridlab.course.tasks import TASKS, check
+from hybridlab.course.tasks import check
 
 LAB1, LAB3 = "labs/lab01_mesh.html", "labs/lab03_bubbles_and_memory.html"
 KEY = "hybridlab.task.lab03.t1"
@@ -31,26 +33,9 @@ def says(box: Locator, key: str, answer: Any) -> None:
     expect(box).to_have_attribute("data-verdict", "passed" if feedback.passed else "wrong")
 
 
-def test_every_number_task_takes_its_right_answer_on_its_page(new_page: Any, files: str, lab: str) -> None:
-    page = new_page(files + lab)
-    keys = [key for key, known in TASKS.items() if known.kind == "number" and key.startswith(lab[5:10])]
-    expect(page.locator(".number-task form")).to_have_count(len(keys))
-    page.locator("details").evaluate_all("(folds) => folds.forEach((fold) => { fold.open = true; })")
-    for key in keys:
-        question, box = TASKS[key].instance(None).data, task(page, key)
-        truths = [np.asarray(number.truth).tolist() for number in question.numbers]
-        answer = truths if len(truths) > 1 else truths[0]
-        texts, fields = texts_of(question, answer), box.get_by_role("textbox").all()
-        assert texts
-        for field, text in zip(fields, texts, strict=True):
-            field.fill(text)
-        fields[-1].press("Enter")
-        says(box, key, answer)
-
-
 @pytest.mark.parametrize("way", ["files", "server"])
-def test_an_answer_is_checked_with_the_keyboard_and_kept(fresh_page: Any, request: Any, way: str) -> None:
-    page = fresh_page(request.getfixturevalue(way) + LAB3)
+def test_an_answer_is_checked_with_the_keyboard_and_kept(new_page: Any, request: Any, way: str) -> None:
+    page = new_page(request.getfixturevalue(way) + LAB3)
     box = task(page, "lab03.t1")
     field = box.get_by_label("Idle / ideal")
     field.focus()
@@ -78,8 +63,7 @@ def test_an_answer_is_checked_with_the_keyboard_and_kept(fresh_page: Any, reques
     expect(task(page, "lab03.t2").get_by_role("status")).to_be_empty()
 
 
-def test_a_text_that_is_no_number_is_refused_in_its_field(fresh_page: Any, files: str) -> None:
-    page = fresh_page(files + LAB1)
+def a_text_that_is_no_number_is_refused_in_its_field(page: Page) -> None:
     box = task(page, "lab01.t1")
     stage, replica = box.get_by_label("Stage"), box.get_by_label("Replica")
     stage.fill("3")
@@ -98,8 +82,8 @@ def test_a_text_that_is_no_number_is_refused_in_its_field(fresh_page: Any, files
     says(box, "lab01.t1", [3, 4])
 
 
-def test_a_list_has_one_field_where_its_length_is_part_of_the_answer(fresh_page: Any, files: str) -> None:
-    box = task(fresh_page(files + LAB1), "lab01.t2")
+def a_list_has_one_field_where_its_length_is_part_of_the_answer(page: Page) -> None:
+    box = task(page, "lab01.t2")
     first, second = box.get_by_role("textbox").all()
     first.fill("2, 7 12")
     second.fill("5, 6, 7, 8")
@@ -107,8 +91,7 @@ def test_a_list_has_one_field_where_its_length_is_part_of_the_answer(fresh_page:
     says(box, "lab01.t2", [[2, 7, 12], [5, 6, 7, 8]])
 
 
-def test_an_empty_answer_is_not_kept(fresh_page: Any, files: str) -> None:
-    page = fresh_page(files + LAB3)
+def an_empty_answer_is_not_kept(page: Page) -> None:
     box = task(page, "lab03.t1")
     for text, kept in (("1", '["1"]'), ("", None)):
         box.get_by_role("textbox").fill(text)
@@ -117,12 +100,27 @@ def test_an_empty_answer_is_not_kept(fresh_page: Any, files: str) -> None:
         assert page.evaluate("key => localStorage.getItem(key)", KEY) == kept
 
 
-@pytest.mark.parametrize("damaged", ["{", '"text"', "[1]", '["1", "2"]', "null"])
-def test_what_else_the_browser_has_kept_is_no_answer(fresh_page: Any, files: str, damaged: str) -> None:
-    page = fresh_page(files + LAB3)
-    page.evaluate("([key, text]) => localStorage.setItem(key, text)", [KEY, damaged])
-    reload(page)
-    expect(task(page, "lab03.t1").get_by_role("textbox")).to_have_value("")
+def what_else_the_browser_has_kept_is_no_answer(page: Page) -> None:
+    for damaged in ("{", "[1]", '["1", "2"]'):
+        page.evaluate("([key, text]) => localStorage.setItem(key, text)", [KEY, damaged])
+        reload(page)
+        expect(task(page, "lab03.t1").get_by_role("textbox")).to_have_value("")
+
+
+def on_paper_there_is_no_form(page: Page) -> None:
+    page.emulate_media(media="print")
+    assert page.locator(".number-task").evaluate_all("(boxes) => boxes.map((box) => box.checkVisibility())") == [False] * 4
+    page.emulate_media(media="screen")
+
+
+def test_two_tasks_of_lab_1(new_page: Any, files: str) -> None:
+    questions = (a_text_that_is_no_number_is_refused_in_its_field, a_list_has_one_field_where_its_length_is_part_of_the_answer)
+    in_order(new_page(files + LAB1), questions)
+
+
+def test_a_task_of_lab_3(new_page: Any, files: str) -> None:
+    questions = (on_paper_there_is_no_form, an_empty_answer_is_not_kept, what_else_the_browser_has_kept_is_no_answer)
+    in_order(new_page(files + LAB3), questions)
 
 
 def test_a_browser_that_stores_nothing_says_so(fresh_page: Any, files: str, faults: list[str]) -> None:
@@ -149,21 +147,11 @@ def test_damaged_data_say_so(new_page: Any, server: str, faults: list[str]) -> N
     faults.clear()  # the warning on the console
 
 
-def test_without_scripts_and_on_paper_there_is_no_form(fresh_page: Any, files: str) -> None:
-    page = fresh_page(files + LAB3)
-    page.emulate_media(media="print")
-    assert page.locator(".number-task").evaluate_all("(boxes) => boxes.map((box) => box.checkVisibility())") == [False] * 4
-    bare = page.context.browser.new_context(java_script_enabled=False)
-    still = bare.new_page()
-    still.goto(files + LAB3)
-    expect(still.locator(".number-task")).to_have_count(4)
-    assert [box.is_visible() for box in still.locator(".number-task").all()] == [False] * 4
-    bare.close()
-
-
+@pytest.mark.needs("axe")
 @pytest.mark.parametrize(("width", "scheme"), [(360, "dark"), (1280, "light")])
-def test_forms_are_accessible_before_and_after(fresh_page: Any, files: str, width: int, scheme: str) -> None:
-    page = fresh_page(files + LAB1, scheme=scheme, width=width)
+def test_forms_are_accessible_before_and_after(new_page: Any, files: str, width: int, scheme: str) -> None:
+    page = new_page(files + LAB1, scheme=scheme, width=width)
+    without_others(page, ".number-task")
     for texts in (None, ("3", "4"), ("4", "3"), ("four", "")):
         box = task(page, "lab01.t1")
         if texts:

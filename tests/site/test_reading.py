@@ -3,6 +3,7 @@
 A reader searches, copies, opens a solution, goes from page to page, changes the colours, and downloads a lab.
 """
 
+import html
 import re
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,8 @@ from urllib.parse import parse_qs, urljoin, urlsplit
 import nbformat
 import pytest
 import yaml
-from browser import READY, follow, held, reload_after
+from browser import READY, follow, held, page_names, reload_after
+from cases import in_turn
 from playwright.sync_api import expect
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -29,9 +31,8 @@ def pages_in_order() -> list[str]:
     return [f"{name}.html" for name in [toc["root"], *(each["file"] for part in toc["parts"] for each in part["chapters"])]]
 
 
-@each_way
-def test_search_finds_a_word_and_quotes_the_page_it_leads_to(new_page: Any, request: Any, way: str) -> None:
-    page = new_page(request.getfixturevalue(way) + "book/intro.html")
+def test_search_finds_a_word_and_quotes_the_page_it_leads_to(new_page: Any, files: str) -> None:
+    page = new_page(files + "book/intro.html")
     page.keyboard.press("Control+k")
     page.keyboard.type("hanayo")
     page.keyboard.press("Enter")
@@ -44,14 +45,8 @@ def test_search_finds_a_word_and_quotes_the_page_it_leads_to(new_page: Any, requ
     expect(page.locator("article h1")).to_contain_text("Gallery")
 
 
-@each_way
-def test_search_says_when_it_finds_nothing(new_page: Any, request: Any, way: str) -> None:
-    page = new_page(request.getfixturevalue(way) + "search.html?q=zzyzx")
-    expect(page.locator("#search-results")).to_contain_text("No page has all words of “zzyzx”")
-
-
-def test_the_copy_button_copies_the_code_of_its_cell(fresh_page: Any, files: str) -> None:
-    page = fresh_page(files + LAB)
+def test_the_copy_button_copies_the_code_of_its_cell(new_page: Any, files: str) -> None:
+    page = new_page(files + LAB)
     page.evaluate(CLIPBOARD)
     cell = page.locator(".cell_input .highlight:visible").first
     code = cell.locator("pre").inner_text().strip()
@@ -61,10 +56,10 @@ def test_the_copy_button_copies_the_code_of_its_cell(fresh_page: Any, files: str
     assert page.evaluate("window.copied").strip() == code
 
 
-def test_a_lab_opened_as_a_file_folds_its_solutions_and_says_why_its_notebook_cannot_run_there(new_page: Any, files: str, lab: str) -> None:
-    page = new_page(files + lab)
+def test_a_lab_opened_as_a_file_folds_its_solutions_and_says_why_its_notebook_cannot_run_there(new_page: Any, files: str) -> None:
+    page = new_page(files + LAB)
     page.locator("nav.lab-bar").get_by_role("link", name="Run in the browser").click()
-    expect(page).to_have_url(files + lab)
+    expect(page).to_have_url(files + LAB)
     expect(page.locator("nav.lab-bar").get_by_role("status")).to_contain_text("make serve")
     solutions = page.locator(":is(.tag_solution details, details.hide, details.fold):not(details details)")
     assert solutions.count() >= 2
@@ -89,12 +84,10 @@ def test_previous_and_next_lead_through_all_pages_in_order(new_page: Any, site: 
     follow(page.locator(".left-prev"), files + names[0])
 
 
-@each_way
-def test_a_link_is_followed_to_the_loaded_page_also_on_a_slow_machine(fresh_page: Any, request: Any, way: str) -> None:
-    root = request.getfixturevalue(way)
-    page = fresh_page(root + "book/start.html")
-    page.context.new_cdp_session(page).send("Emulation.setCPUThrottlingRate", {"rate": 10})
-    follow(page.locator(".bd-docs-nav").get_by_role("link", name="Lab 2"), root + LAB)
+def test_a_link_is_followed_to_the_loaded_page_also_on_a_slow_machine(fresh_page: Any, server: str) -> None:
+    page = fresh_page(server + "book/start.html")
+    page.context.new_cdp_session(page).send("Emulation.setCPUThrottlingRate", {"rate": 4})
+    follow(page.locator(".bd-docs-nav").get_by_role("link", name="Lab 2"), server + LAB)
     assert page.evaluate(READY)
 
 
@@ -121,8 +114,8 @@ def test_on_a_phone_the_contents_open_from_a_button(new_page: Any, files: str) -
 
 
 @each_way
-def test_the_switch_changes_the_colours_and_they_stay(fresh_page: Any, request: Any, way: str) -> None:
-    page = fresh_page(request.getfixturevalue(way) + LAB)
+def test_the_switch_changes_the_colours_and_they_stay(new_page: Any, request: Any, way: str) -> None:
+    page = new_page(request.getfixturevalue(way) + LAB)
     ground = "getComputedStyle(document.body).backgroundColor"
     picture = "getComputedStyle(document.querySelector('.hybridlab-explorer .tick')).fill"
     seen = set()
@@ -141,26 +134,48 @@ def test_the_switch_changes_the_colours_and_they_stay(fresh_page: Any, request: 
     assert page.evaluate("document.documentElement.dataset.theme") == "dark"
 
 
-def test_a_lab_leads_to_its_notebook_here_and_in_the_browser_and_to_how_to_run_it(
-    new_page: Any, server: str, site: Path, lab: str, tmp_path: Path
-) -> None:
-    page = new_page(server + lab)
-    bar = page.locator("nav.lab-bar")
-    with page.expect_download() as download:
-        bar.get_by_role("link", name="Download the notebook").click()
+@in_turn("lab", [name for name in page_names() if name.startswith("labs/")] or ["labs"])
+def test_the_bar_of_a_lab_leads_to_its_notebook_here_and_in_the_browser(site: Path, lab: str) -> None:
     name = Path(lab).with_suffix(".ipynb").name
-    assert download.value.suggested_filename == name
-    download.value.save_as(tmp_path / name)
-    notebook = nbformat.read(tmp_path / name, as_version=4)
+    bar = re.search(r'<nav class="lab-bar.*?</nav>', (site / lab).read_text(encoding="utf-8"), re.DOTALL)
+    assert bar
+    links = re.findall(r'href="([^"]+)"', html.unescape(bar[0]))
+    (download,) = (site / urljoin(lab, link) for link in links if link.endswith(".ipynb") and "lite" not in link)
+    notebook = nbformat.read(download, as_version=4)
     nbformat.validate(notebook)
     source = nbformat.read(ROOT / "labs" / name, as_version=4)
     assert [cell.source for cell in notebook.cells] == [cell.source for cell in source.cells]
-    run = urlsplit(bar.get_by_role("link", name="Run in the browser").evaluate("link => link.href").removeprefix(server))
-    assert run.path == "lite/lab/index.html"
+    (run,) = (urlsplit(urljoin(lab, link)) for link in links if "lite/" in link)
+    assert (run.path, parse_qs(run.query)) == ("lite/lab/index.html", {"path": [name]})
     assert (site / run.path).is_file()
-    assert parse_qs(run.query)["path"] == [name]
-    assert "CDN" in bar.inner_text()
-    follow(bar.get_by_role("link", name="How to run it"), server + "book/start.html")
+    assert "CDN" in bar[0]
+
+
+@each_way
+def test_a_notebook_is_downloaded(new_page: Any, request: Any, way: str, tmp_path: Path) -> None:
+    root = request.getfixturevalue(way)
+    page = new_page(root + LAB)
+    bar = page.locator("nav.lab-bar")
+    with page.expect_download() as download:
+        bar.get_by_role("link", name="Download the notebook").click()
+    name = Path(LAB).with_suffix(".ipynb").name
+    assert download.value.suggested_filename == name
+    download.value.save_as(tmp_path / name)
+    assert [cell.id for cell in nbformat.read(tmp_path / name, as_version=4).cells] == [
+        cell.id for cell in nbformat.read(ROOT / "labs" / name, as_version=4).cells
+    ]
+    follow(bar.get_by_role("link", name="How to run it"), root + "book/start.html")
+
+
+def test_the_focus_returns_to_the_button_of_a_sidebar_that_is_closed(new_page: Any, files: str) -> None:
+    page = new_page(files + LAB, width=360)
+    for side in ("primary", "secondary"):
+        button = page.locator(f".{side}-toggle").first
+        button.focus()
+        page.keyboard.press("Enter")
+        expect(page.locator(f"#pst-{side}-sidebar-modal")).to_have_attribute("open", "")
+        page.keyboard.press("Escape")
+        expect(button).to_be_focused()
 
 
 def test_numbers_of_the_gallery_stand_below_the_heads_of_their_columns(new_page: Any, files: str) -> None:

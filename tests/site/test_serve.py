@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from browser import PATIENCE
+from cases import in_turn
 
 SECONDS = PATIENCE / 1000
 ROOT = Path(__file__).resolve().parents[2]
@@ -52,7 +53,7 @@ def test_it_serves_the_site_until_it_is_interrupted(site: Path) -> None:
     assert (server.returncode, said.strip(), complained) == (0, "", "")
 
 
-@pytest.mark.parametrize("method", ["GET", "HEAD"])
+@in_turn("method", ["GET", "HEAD"])
 def test_an_address_without_a_page_shows_the_page_for_it(site: Path, method: str) -> None:
     number = free_port()
     with serve(str(number)) as server:
@@ -78,7 +79,7 @@ def test_a_port_in_use_is_told_in_a_sentence(site: Path, taken: socket.socket) -
     assert complained.count("\n") == 1
 
 
-@pytest.mark.parametrize("text", ["0", "65536", "-1", "eight"])
+@in_turn("text", ["0", "65536", "-1", "eight"])
 def test_what_is_no_port_is_refused(text: str) -> None:
     with serve(text) as server:
         _, complained = server.communicate(timeout=SECONDS)
