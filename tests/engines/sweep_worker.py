@@ -152,6 +152,8 @@ def main(kind: str, file: str, only: str = "") -> None:
         with start(2) as executor:
             found["table"] = sweep(NAMES, GRID, executor=executor, progress=True)
             found["bar"] = (bars[0].total, bars[0].seen)
+            if bars[0].n != bars[0].total:
+                raise AssertionError(f"the bar came to {bars[0].n} of {bars[0].total}: it would not ask for the interrupt")
             if kind != "serial":
                 found["unknown"] = unknown(executor)
             found["interrupted"] = interrupted(executor)
