@@ -14,6 +14,7 @@ from strategies import Size, sizes, supported
 from texts import LAID_OUT, TWO
 
 from hybridlab import REGISTRY, InvalidSchedule, Kind, Op, Schedule, build
+from hybridlab.schedule.text import communication_in_csv
 from hybridlab.schedules import Family
 
 
@@ -39,6 +40,16 @@ def test_text_may_be_laid_out_as_one_likes(text: str) -> None:
 )
 def test_csv_may_hold_idle_cells(csv: str) -> None:
     assert Schedule.from_csv(csv, name="1f1b") == build("1f1b", 2, 2)
+
+
+def test_csv_may_hold_communication_as_torch_writes_it() -> None:
+    csv = "0UNSHARD,0F0,0SEND_F0,0F1,0SEND_F1,0RECV_B0,0B0,0RECV_B1,0B1,0REDUCE_GRAD,0RESHARD\n"
+    csv += "1UNSHARD,1RECV_F0,1F0,1B0,1SEND_B0,1RECV_F1,1F1,,1B1,1SEND_B1,1REDUCE_GRAD,1RESHARD\n"
+    assert Schedule.from_csv(csv, name="1f1b") == build("1f1b", 2, 2)
+    counts = {"UNSHARD": 2, "SEND_F": 2, "RECV_B": 2, "REDUCE_GRAD": 2, "RESHARD": 2, "RECV_F": 2, "SEND_B": 2}
+    assert communication_in_csv(csv) == counts
+    with refusal("unknown-operation", "line 1, column 14", "'0X0'"):
+        Schedule.from_csv("0UNSHARD,0F0,0X0,0B0\n")
 
 
 def test_a_schedule_equals_another_of_the_same_name_and_orders() -> None:

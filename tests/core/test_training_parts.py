@@ -160,6 +160,7 @@ def test_the_published_system_is_checked_with_a_batch_that_can_be_cut() -> None:
     """3 stages, 4 replicas and 6 microbatches make 24 parts, and 128 is not divisible by 24."""
     table = accuracy_check(build("1f1b", 3, 6), 4, formats=[(FP16, False)], seeds=[0], steps=20)
     assert table.accuracies[0, 0] == train_alone(batch=120, steps=20).accuracy
+    assert [row.bytes_sent for row in table.rows] == [0, 2 * 2 * (4 - 1) * Network().parameters]  # 2 bytes a number, 2(D-1) times
 
 
 def test_a_seed_of_the_accuracy_check_deals_the_digits_anew() -> None:
