@@ -21,7 +21,7 @@ shares = st.lists(st.sampled_from([0, 0.25, 0.5, 0.75, 1]), min_size=4, max_size
 
 
 @in_turn("name", REGISTRY)
-@examples(80)
+@examples(40)
 @given(forward=per_device, backward=per_device, share=shares, p2p=quarters, overlap=st.sampled_from([0, 0.25, 0.5, 1]))
 def test_a_simulated_timeline_gives_its_costs_back(
     name: str, forward: list[float], backward: list[float], share: list[float], p2p: float, overlap: float
