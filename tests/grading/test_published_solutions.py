@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
+from cases import in_turn
 from grading_worlds import PATIENT, lab_spec
 
 from hybridlab.course.grading.launch import Launcher, launcher
@@ -33,15 +34,20 @@ def points(workers: Launcher, source: str, student: Student) -> float:
     return task.points
 
 
-def test_a_published_solution_earns_nothing_and_an_own_program_a_part(workers: Launcher) -> None:
+IMPORTS = "from hybridlab import Student, check as hand_in\n\nmine = Student('ben')\ncheck = mine.check\n"
+
+
+@in_turn(
+    "source, earned",
+    [
+        (SPEC.solutions[KEY], 0),
+        (GPIPE, 2),
+        # where hybridlab is installed with its course, an import of check must not take the place of the grader's
+        (f"{IMPORTS}{GPIPE}", 2),
+        (f"{IMPORTS}{GPIPE.replace('check(', 'hand_in(')}", 2),
+    ],
+)
+def test_a_published_solution_earns_nothing_and_an_own_program_a_part(workers: Launcher, source: str, earned: float) -> None:
     ben = Student("ben")
     assert TASKS[KEY].personal(ben.seed(KEY)).data.twist.name == "last-microbatch-first"
-    assert points(workers, SPEC.solutions[KEY], ben) == 0
-    assert points(workers, GPIPE, ben) == 2
-
-
-def test_names_of_the_library_that_hand_in_are_those_of_the_grader(workers: Launcher) -> None:
-    """Where hybridlab is installed with its course, an import of check must not take the place of the grader's."""
-    imports = "from hybridlab import Student, check as hand_in\n\nmine = Student('ben')\ncheck = mine.check\n"
-    assert points(workers, f"{imports}{GPIPE}", Student("ben")) == 2
-    assert points(workers, f"{imports}{GPIPE.replace('check(', 'hand_in(')}", Student("ben")) == 2
+    assert points(workers, source, ben) == earned

@@ -134,8 +134,5 @@ def test_a_folder_without_submissions_says_what_was_expected(tmp_path: Path) -> 
 
 
 def test_names_that_are_no_text_are_found(tmp_path: Path) -> None:
-    try:
-        (Path(os.fsdecode(os.fsencode(tmp_path) + b"/\xff_lab02.ipynb"))).write_text("x")
-    except OSError:
-        pytest.skip("this file system has only names that are text")
+    (tmp_path / os.fsdecode(b"\xff_lab02.ipynb")).write_text("x")
     assert len(find_submissions(tmp_path, "lab02")) == 1
