@@ -60,9 +60,12 @@ def test_the_makespan_is_that_of_the_timeline(size: Size, data: st.DataObject, u
 @in_turn("name", sorted(PAIRED))
 def test_the_time_of_a_pair_is_not_the_time_of_its_operations(name: str) -> None:
     """Nearly all forwards and full backwards are in pairs here."""
-    costs = Costs(forward=4, backward=10, overlap=0.5)
-    found = Costs.from_timeline(simulate(build(name, 2, 24), costs))
-    assert (found.forward.tolist(), found.backward.tolist(), found.overlap.tolist()) == ([4, 4], [10, 10], [0.5])
+    schedule = build(name, 2, 24)
+    forward = [4.0 + stage for stage in range(schedule.stages)]
+    backward = [10.0 + 3 * stage for stage in range(schedule.stages)]
+    costs = Costs(forward=forward, backward=backward, overlap=0.5, per="stage")
+    found = Costs.from_timeline(simulate(schedule, costs), per="stage")
+    assert (found.forward.tolist(), found.backward.tolist(), found.overlap.tolist()) == (forward, backward, [0.5])
 
 
 @in_turn("name", ["1f1b", "zb-h1", "gpipe"])

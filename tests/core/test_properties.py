@@ -21,7 +21,7 @@ def run(schedule: Schedule, setting: Setting) -> Timeline:
 
 
 @names
-@examples(50)
+@examples(34)
 @given(data=st.data())
 def test_every_schedule_is_complete_and_can_run(name: str, data: st.DataObject) -> None:
     size = data.draw(sizes(name))
@@ -32,7 +32,7 @@ def test_every_schedule_is_complete_and_can_run(name: str, data: st.DataObject) 
 
 
 @names
-@examples(30)
+@examples(25)
 @given(data=st.data())
 def test_every_timeline_obeys_its_inputs_devices_and_costs(name: str, data: st.DataObject) -> None:
     schedule = data.draw(sizes(name)).build()

@@ -43,7 +43,7 @@ def tiny(draw: st.DrawFn) -> tuple[Schedule, Setting, list[float] | None]:
 
 
 @in_turn("name", sorted(REGISTRY))
-@examples(60)
+@examples(40)
 @given(data=st.data())
 def test_no_schedule_of_the_registry_beats_its_bound(name: str, data: st.DataObject) -> None:
     schedule = data.draw(sizes(name)).build()
