@@ -132,6 +132,9 @@ def test_a_timeline_keeps_its_own_times() -> None:
     timeline = Timeline(ONE, start, end)
     end += 1
     assert timeline.makespan == 3
+    whole = np.array([1, 3])
+    whole.setflags(write=False)
+    assert Timeline(ONE, start, whole).end.dtype == np.float64, "an array that is not copied has the right type"
     for array in (timeline.start, timeline.end, simulate(ONE, Costs(forward=1, backward=2)).end):
         with pytest.raises(ValueError, match="read-only"):
             array[0] = 7

@@ -150,6 +150,14 @@ def test_activations_of_several_chunks_share_the_memory() -> None:
     assert lower_bound(split, Costs(forward=1, backward=2, weight_share=0.75, p2p=2), memory=[1, 8]) == 8 * 13.25 / 2 + (0.5 + 0.75) / 2
 
 
+def test_a_part_of_a_microbatch_that_does_not_fit_is_one_microbatch_more() -> None:
+    """Each device has room for three of its four activations, so half of the second microbatch waits for the first, and then all of it runs.
+
+    The shortest order takes 15.
+    """
+    assert lower_bound(build("hanayo", 2, 2), Costs(forward=1, backward=2, p2p=1), memory=1.5) == 14.5
+
+
 def test_a_set_of_operations_counts_where_the_whole_device_does_not() -> None:
     """Device 0 runs three forwards, which take 30, and all its work is only 33.
 
