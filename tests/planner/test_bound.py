@@ -151,9 +151,9 @@ def test_activations_of_several_chunks_share_the_memory() -> None:
 
 
 def test_a_part_of_a_microbatch_that_does_not_fit_is_one_microbatch_more() -> None:
-    """Each device has room for three of its four activations, so half of the second microbatch waits for the first, and then all of it runs.
+    """Each device has room for three of its four activations, so half of the second microbatch waits for the first.
 
-    The shortest order takes 15.
+    Then all of it must run. The shortest order takes 15.
     """
     assert lower_bound(build("hanayo", 2, 2), Costs(forward=1, backward=2, p2p=1), memory=1.5) == 14.5
 
