@@ -35,7 +35,7 @@ def longest_pause(call: Callable[[], object]) -> float:
 
     Examples
     --------
-    >>> longest_pause(lambda: time.sleep(0.3)) < 0.5
+    >>> longest_pause(lambda: time.sleep(1)) < 0.5
     True
     """
     if not callable(call):
