@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import pytest
+from cases import in_turn
 
 from hybridlab.course.tasks.builds import Build, Case, Slip
 from hybridlab.course.tasks.checking import Feedback, right, wrong
@@ -82,7 +82,7 @@ def test_a_nan_that_is_cast_to_a_whole_number_is_an_error_with_its_line() -> Non
     assert "astype(np.int8)" in feedback.messages[0]
 
 
-@pytest.mark.parametrize("dividing", [lambda value: np.float64(2 * value) / np.float64(1), lambda value: np.array(2 * value)])
+@in_turn("dividing", [lambda value: np.float64(2 * value) / np.float64(1), lambda value: np.array(2 * value)])
 def test_other_functions_run_as_before(dividing: Callable[[float], Any]) -> None:
     assert build(Case((1.0,), "1")).judged(dividing).passed
 

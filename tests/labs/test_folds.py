@@ -4,10 +4,10 @@ import re
 from itertools import pairwise
 from pathlib import Path
 
-import pytest
+from cases import in_turn
 from notebooks import LABS, Cell, cells_of, is_folded, with_folds
 
-each_lab = pytest.mark.parametrize("path", sorted(LABS.glob("*.ipynb")), ids=lambda path: path.stem)
+all_labs = in_turn("path", sorted(LABS.glob("*.ipynb")))
 
 
 def cell(source: str, kind: str = "markdown", collapsed: bool = False) -> Cell:
@@ -41,7 +41,7 @@ def jumps(cells: list[Cell]) -> list[str]:
     return [f"{later} after {earlier}" for earlier, later in pairwise(headings) if len(later) > len(earlier) + 1]
 
 
-@each_lab
+@all_labs
 def test_headings_go_down_one_level_at_a_time(path: Path) -> None:
     assert jumps(list(cells_of(path))) == []
 
@@ -50,7 +50,7 @@ def test_a_heading_that_jumps_is_found() -> None:
     assert jumps([cell("# Lab\n\n## 2. Next\n\n```\n#### no heading\n```"), cell("#### Answer", collapsed=True)]) == ["#### after ##"]
 
 
-@each_lab
+@all_labs
 def test_a_folded_section_is_folded_in_jupyterlab_and_ends_at_a_heading(path: Path) -> None:
     assert faults(list(cells_of(path))) == []
 
@@ -58,8 +58,8 @@ def test_a_folded_section_is_folded_in_jupyterlab_and_ends_at_a_heading(path: Pa
 SOLUTION = [cell("### Task 1"), cell("#### Solution", collapsed=True), cell("1 + 1", "code")]
 
 
-@pytest.mark.parametrize(
-    ("cells", "fault"),
+@in_turn(
+    "cells, fault",
     [
         ([*SOLUTION, cell("### Task 2")], None),
         ([*SOLUTION, cell("```python\n# a comment\n```"), cell("##### Part of it"), cell("## 2. Next")], None),

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from cases import in_turn
 from test_tasks_answers import listed
 
 from hybridlab import HybridLabError, Schedule
@@ -39,7 +40,7 @@ def marked(workers: Launcher, key: str, source: str) -> TaskMark:
     return next(each for each in marks if each.key == key)
 
 
-@pytest.mark.parametrize("task", WITH_RUNGS, ids=lambda task: task.key)
+@in_turn("task", WITH_RUNGS)
 def test_rungs_rise_and_stay_below_all_points(task: Any) -> None:
     shares = [rung.share for rung in task.rungs]
     assert shares == sorted(shares)
@@ -50,7 +51,7 @@ def test_rungs_rise_and_stay_below_all_points(task: Any) -> None:
     assert "nothing-handed-in" not in codes
 
 
-@pytest.mark.parametrize("key", SIZES)
+@in_turn("key", SIZES)
 def test_partial_credit_is_for_orders_that_are_complete_and_can_run(key: str) -> None:
     rows = [(answer, code) for task, answer, code, *_ in listed("WRONG") if task == key and TASKS[key].rung(code)]
     assert rows
@@ -59,7 +60,7 @@ def test_partial_credit_is_for_orders_that_are_complete_and_can_run(key: str) ->
         assert (schedule.devices, schedule.microbatches) == SIZES[key]
 
 
-@pytest.mark.parametrize("key", SIZES)
+@in_turn("key", SIZES)
 def test_an_order_that_cannot_run_earns_nothing(key: str) -> None:
     broken = 0
     for task, answer, code, *_ in listed("WRONG"):

@@ -78,7 +78,7 @@ def test_another_name_another_course_and_another_task_have_other_seeds() -> None
     assert all(0 <= seed < 2**32 for seed in seeds)
 
 
-@pytest.mark.parametrize("name", ["", " ", "\t\n"])
+@in_turn("name", ["", " ", "\t\n"])
 def test_a_student_without_a_name_is_refused(name: str) -> None:
     with refusal("empty", "Student('ana')"):
         Student(name)
@@ -105,14 +105,14 @@ def test_most_number_tasks_are_drawn() -> None:
     assert len(DRAWN) >= 10
 
 
-@pytest.mark.parametrize("key", DRAWN)
+@in_turn("key", DRAWN)
 def test_the_sizes_of_each_student_differ_from_those_on_the_page(key: str) -> None:
     prompts = [Student(name)(key).prompt for name in CLASS]
     assert TASKS[key].prompt not in prompts
     assert len(set(prompts)) > 1
 
 
-@pytest.mark.parametrize("key", NUMBERS)
+@in_turn("key", NUMBERS)
 def test_the_answer_to_the_own_sizes_passes(key: str) -> None:
     for name in CLASS[:3]:
         feedback = Student(name).check(key, right_answer(name, key))
@@ -120,7 +120,7 @@ def test_the_answer_to_the_own_sizes_passes(key: str) -> None:
         assert feedback.task == key
 
 
-@pytest.mark.parametrize("key", DRAWN)
+@in_turn("key", DRAWN)
 def test_the_answer_of_a_neighbour_passes_for_two_thirds_of_a_class_at_most(key: str) -> None:
     """Two students can have the same sizes, and a number can be right for several sizes."""
     passed = [Student(name).check(key, right_answer(other, key)).passed for name, other in pairwise(CLASS)]
@@ -148,7 +148,7 @@ def test_a_stub_has_handed_in_nothing(key: str) -> None:
         assert Student("ana").check(key, nothing).code == "nothing-handed-in", nothing
 
 
-@pytest.mark.parametrize("key", DRAWN)
+@in_turn("key", DRAWN)
 def test_the_numbers_of_the_page_are_named(key: str) -> None:
     page = TASKS[key].instance(None).data
     truths = [number.truth for number in page.numbers]

@@ -6,7 +6,7 @@ from itertools import product
 from typing import Any
 
 import numpy as np
-import pytest
+from cases import in_turn
 from hypothesis import given
 from hypothesis import strategies as st
 from instances import instances_of
@@ -193,8 +193,8 @@ def test_the_last_device_sets_the_pace_in_every_instance_of_task_3() -> None:
         assert check("lab02.t3", fill_and_drain + work, seed=seed).passed, prompt
 
 
-@pytest.mark.parametrize(
-    ("key", "answer", "words"),
+@in_turn(
+    "key, answer, words",
     [
         ("lab02.t1", str(build("1f1b", 3, 4)), ["makespan 18"]),
         ("lab02.t1", str(build("gpipe", 3, 4)), ["Marked as wrong"]),

@@ -8,7 +8,7 @@ from itertools import islice, pairwise
 from typing import Any
 
 import numpy as np
-import pytest
+from cases import in_turn
 from forms import form_by_form
 from hypothesis import assume, given
 from strategies import any_orders
@@ -327,7 +327,7 @@ def test_no_solution_of_a_build_can_be_imported() -> None:
     assert not any(passes(key, value) for key in ("lab02.t5", "lab02.t6") for value in values)
 
 
-@pytest.mark.parametrize("key", ["lab02.t5", "lab02.t6"])
+@in_turn("key", ["lab02.t5", "lab02.t6"])
 def test_a_function_without_code_is_nothing_handed_in(key: str) -> None:
     def one_f_one_b(devices: int, microbatches: int) -> Any: ...
 
@@ -380,8 +380,8 @@ def test_the_operations_that_run_before_a_deadlock_have_the_times_of_another_sim
     assert a_simulator(lines, [1] * len(lines), [2] * len(lines), 0.5) == clocks._right_times(lines, costs)
 
 
-@pytest.mark.parametrize(
-    ("key", "answer", "words"),
+@in_turn(
+    "key, answer, words",
     [
         ("lab02.t5", last_device_first, ["stops at", "1F1", "the goal"]),
         ("lab02.t5", one_forward_too_many, ["Marked as wrong: 0F1", "the goal"]),

@@ -282,7 +282,7 @@ def test_the_program_of_these_tests_counts_as_the_oracle_does(schedule: Schedule
     assert right_peaks(lines) == [int(peak * schedule.chunks) for peak in oracle_peaks(nodes(schedule), schedule.chunks)]
 
 
-@pytest.mark.parametrize("seed", range(3))
+@in_turn("seed", range(3))
 def test_the_cases_can_run_and_have_every_edge(seed: int) -> None:
     sizes, kinds, alone = set(), set(), 0
     for case in orders_to_count(np.random.default_rng(seed)):

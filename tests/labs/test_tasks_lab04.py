@@ -6,7 +6,6 @@ from collections import Counter
 from typing import Any
 
 import numpy as np
-import pytest
 import student_rings as rings
 from cases import in_turn, refusal
 from hypothesis import given
@@ -283,7 +282,7 @@ def test_the_proof_that_a_ring_is_right_agrees_with_running_it(rules: tuple[str,
     assert is_right(plan, ranks) == (first_fault(plan, ranks) is None)
 
 
-@pytest.mark.parametrize("ranks", [3, 4])
+@in_turn("ranks", [3, 4])
 def test_no_other_start_of_the_all_gather_is_right(ranks: int) -> None:
     for ahead in range(ranks):
         plan = RingPlan(gather=lambda rank, step, ranks, ahead=ahead: (rank + ahead - step) % ranks)
@@ -298,7 +297,7 @@ def by_hand(ranks: int, chunk: int) -> tuple[Counter[int], ...]:
     return tuple(held)
 
 
-@pytest.mark.parametrize("ranks", range(2, 9))
+@in_turn("ranks", range(2, 9))
 def test_a_right_ring_holds_what_a_walk_with_each_chunk_says(ranks: int) -> None:
     steps = contributions(RingPlan(), ranks)
     assert len(steps) == 2 * ranks - 1
@@ -308,7 +307,7 @@ def test_a_right_ring_holds_what_a_walk_with_each_chunk_says(ranks: int) -> None
             assert Counter(dict(enumerate(steps[ranks - 1][rank, chunk].tolist()))) == counts
 
 
-@pytest.mark.parametrize("ranks", range(2, 9))
+@in_turn("ranks", range(2, 9))
 def test_ring_b_is_the_published_one(ranks: int) -> None:
     values = np.random.default_rng(ranks).standard_normal((ranks, 3 * ranks)).astype(np.float32)
     ring = faulty_ring("B", values)

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from cases import in_turn
 from solutions import lab_cells
 
 from hybridlab import Costs, Deadlock, Mesh, build
@@ -279,7 +280,7 @@ RIGHT: list[tuple[str, Any]] = [
 ]
 
 
-@pytest.mark.parametrize("seed", [None, *range(20)])
+@in_turn("seed", [None, *range(20)])
 def test_the_number_of_queues_is_that_of_neighbours_and_rings(seed: int | None) -> None:
     prompt = TASKS["lab08.t1"].instance(seed).prompt
     stages, replicas = map(int, re.findall(r"\d+", prompt))
@@ -347,7 +348,7 @@ def test_a_function_that_waits_for_ever_is_told_so_and_leaves_no_hook_behind() -
     assert threading.excepthook is before
 
 
-@pytest.mark.parametrize(("place", "change"), [(0, SEND_AND_WAKE), (1, SEND_AND_WAKE), (2, SEND_AND_WAKE)])
+@in_turn("place, change", [(0, SEND_AND_WAKE), (1, SEND_AND_WAKE), (2, SEND_AND_WAKE)])
 def test_a_device_that_ends_last_and_wakes_nobody_is_found_out(place: int, change: tuple[str, str]) -> None:
     """Device 0 sleeps by then, so nobody sees the deadlock, or the error, of device 1."""
     build = TASKS["lab08.t5"].instance(None).data

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from cases import in_turn
 from notebooks import LABS, cells_of
 from solutions import solutions_of
 
@@ -194,7 +195,7 @@ def test_thirty_one_microbatches_are_the_fewest() -> None:
         assert f"{efficiency[count]:.4f}" in check("lab09.t2", count).messages[0]
 
 
-@pytest.mark.parametrize("seed", range(20))
+@in_turn("seed", range(20))
 def test_the_fewest_microbatches_of_other_pipelines(seed: int) -> None:
     numbers = re.findall(r"[\d.]+", TASKS["lab09.t2"].instance(seed).prompt)
     stages, replicas, goal, _, ring_step = map(Fraction, numbers)

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from cases import in_turn
 from forms import form_by_form
 
 from hybridlab import Costs, build, check, simulate
@@ -236,7 +237,7 @@ def test_no_warmups_are_as_fast_with_fewer_activations() -> None:
     assert [warmups for warmups in fast if held[warmups] == 16] == [(6, 4, 2, 0)]
 
 
-@pytest.mark.parametrize("seed", range(4))
+@in_turn("seed", range(4))
 def test_no_other_warmups_are_right_for_other_sizes(seed: int) -> None:
     """Warm-ups that grow from one device to the next deadlock, so the test tries those that do not."""
     devices, _, microbatches, latency, time, held = numbers_of("lab10.t2", seed)
@@ -248,7 +249,7 @@ def test_no_other_warmups_are_right_for_other_sizes(seed: int) -> None:
     assert check("lab10.t2", fast[0], seed=seed).passed
 
 
-@pytest.mark.parametrize("seed", range(5))
+@in_turn("seed", range(5))
 def test_the_speedup_at_other_latencies(seed: int) -> None:
     (_, *sizes) = numbers_of("lab10.t1", seed)
     latency = sizes[-1]
@@ -259,7 +260,7 @@ def test_the_speedup_at_other_latencies(seed: int) -> None:
     assert timeline.makespan - 47 * 75 > 15 * 75, "more to messages than to fill and drain"
 
 
-@pytest.mark.parametrize("seed", range(9))
+@in_turn("seed", range(9))
 def test_the_best_number_for_other_batches(seed: int) -> None:
     microbatches, latency = numbers_of("lab10.t3", seed)
     times = {devices: 1200 * (microbatches - 1) / devices + 2 * (devices - 1) * latency for devices in range(1, 1000)}
@@ -268,14 +269,14 @@ def test_the_best_number_for_other_batches(seed: int) -> None:
     assert times[best] < times[33] < times[32] < times[16], "as the sentences about mistakes say"
 
 
-@pytest.mark.parametrize("warmups", [(3, 2, 1, 0), (6, 4, 2, 0), (16, 16, 16, 16), (8, 5, 2, 0), (9, 4, 3, 2)])
+@in_turn("warmups", [(3, 2, 1, 0), (6, 4, 2, 0), (16, 16, 16, 16), (8, 5, 2, 0), (9, 4, 3, 2)])
 def test_the_judge_runs_the_warmups_that_were_handed_in(warmups: tuple[int, ...]) -> None:
     run = warmed_up(list(warmups), 16, 12.5, 25, 16)
     assert run.makespan == ends(warmups)
     assert run.peak_activations.tolist() == [min(warmup + 1, 16) for warmup in warmups]
 
 
-@pytest.mark.parametrize(("warmups", "name"), [([3, 2, 1, 0], "1f1b"), ([6, 4, 2, 0], "eager-1f1b"), ([16] * 4, "gpipe")])
+@in_turn("warmups, name", [([3, 2, 1, 0], "1f1b"), ([6, 4, 2, 0], "eager-1f1b"), ([16] * 4, "gpipe")])
 def test_three_warmups_are_known_schedules(warmups: list[int], name: str) -> None:
     assert warmed_up(warmups, 16, 12.5, 25, 16).schedule.orders == build(name, 4, 16).orders
 
@@ -295,7 +296,7 @@ def test_task_3_has_one_best_number(step: int) -> None:
     assert whole_model(42) == pytest.approx(times[42])
 
 
-@pytest.mark.parametrize("seed", range(3))
+@in_turn("seed", range(3))
 def test_the_warmups_of_the_judge_follow_from_a_round_trip_between_neighbours(seed: int) -> None:
     """A device needs as many pairs as take (F + B) + 2C, and with one forward fewer from device to device the step is longer."""
 
@@ -316,8 +317,8 @@ def ends_of(size: tuple[int, ...], program: Callable[..., list[int]]) -> float:
     return warmed_up(program(*size), *size[1:]).makespan
 
 
-@pytest.mark.parametrize(
-    ("program", "share"),
+@in_turn(
+    "program, share",
     [
         (right_eager, None),
         (one_too_many_at_the_edge, 2 / 5),

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 import student_recomputation as student
+from cases import in_turn
 
 from hybridlab import REGISTRY, Costs, build, check, formulas, simulate
 from hybridlab.course.tasks import TASKS
@@ -113,14 +114,14 @@ def numbers_of(key: str, seed: int | None) -> list[int]:
     return [int(number) for number in re.findall(r"\b\d+\b", TASKS[key].instance(seed).prompt)]
 
 
-@pytest.mark.parametrize("seed", [None, *range(5)])
+@in_turn("seed", [None, *range(5)])
 def test_the_step_of_task_1_is_the_clock_s(seed: int | None) -> None:
     devices, microbatches, forward = numbers_of("lab11.t1", seed)
     costs = Costs(forward=forward, backward=2.5 * forward, weight_share=0.4)
     assert check("lab11.t1", simulate(build("zb-h1", devices, microbatches), costs).makespan, seed=seed).passed
 
 
-@pytest.mark.parametrize("seed", [None, *range(4)])
+@in_turn("seed", [None, *range(4)])
 def test_the_floors_of_task_2_are_where_the_clock_arrives(seed: int | None) -> None:
     devices, latency, _ = numbers_of("lab11.t2", seed)
     costs = Costs(forward=50, backward=100, p2p=latency)
@@ -150,7 +151,7 @@ def test_only_looped_bfs_with_recomputation_meets_task_3() -> None:
         )
 
 
-@pytest.mark.parametrize("seed", range(5))
+@in_turn("seed", range(5))
 def test_the_judge_of_task_4_counts_as_a_walk_along_the_order(seed: int) -> None:
     for case in orders_and_shares(np.random.default_rng(seed)):
         orders, kept = case.arguments

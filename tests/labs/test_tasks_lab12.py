@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from cases import in_turn
 from forms import form_by_form
 from oracle import nodes, times, uniform
 from solutions import solutions_of
@@ -294,7 +295,7 @@ def numbers_of(key: str, seed: int | None) -> list[int]:
     return [int(number) for number in re.findall(r"\b\d+\b", TASKS[key].instance(seed).prompt)]
 
 
-@pytest.mark.parametrize("seed", [None, *range(6)])
+@in_turn("seed", [None, *range(6)])
 def test_messages_are_the_changes_of_device(seed: int | None) -> None:
     devices, microbatches, chunks = numbers_of("lab12.t2", seed)
     loop = [stage % devices for stage in range(chunks * devices)]
@@ -303,7 +304,7 @@ def test_messages_are_the_changes_of_device(seed: int | None) -> None:
     assert check("lab12.t2", counted, seed=seed).passed
 
 
-@pytest.mark.parametrize("seed", [None, *range(6)])
+@in_turn("seed", [None, *range(6)])
 def test_the_placement_of_other_sizes_goes_up_and_down(seed: int | None) -> None:
     stages, devices, chunks, _ = numbers_of("lab12.t1", seed)
     up = list(range(devices))
@@ -311,7 +312,7 @@ def test_the_placement_of_other_sizes_goes_up_and_down(seed: int | None) -> None
     assert stages == chunks * devices
 
 
-@pytest.mark.parametrize("seed", [None, *range(4)])
+@in_turn("seed", [None, *range(4)])
 def test_the_step_by_formula_is_the_oracles(seed: int | None) -> None:
     chunks, devices, microbatches, forward, backward, latency = numbers_of("lab12.t3", seed)
     schedule = build("interleaved", devices, microbatches, chunks)
@@ -319,7 +320,7 @@ def test_the_step_by_formula_is_the_oracles(seed: int | None) -> None:
     assert check("lab12.t3", max(end for _, end in ends.values()), seed=seed).passed
 
 
-@pytest.mark.parametrize(("place", "name"), [(0, "interleaved"), (1, "looped-bfs")])
+@in_turn("place, name", [(0, "interleaved"), (1, "looped-bfs")])
 def test_no_cut_of_24_layers_is_faster(place: int, name: str) -> None:
     """Looped BFS by its rule: a chunk begins when the one before it has run and its first microbatch has come round."""
     found = {}
@@ -406,7 +407,7 @@ def test_the_critical_paths_wait_for_as_many_messages_as_latency_lengthens_the_s
         assert sum(device_of[one] != device_of[other] for one, other in pairwise(path)) == waits
 
 
-@pytest.mark.parametrize("size", [(1, 1, 1), (1, 3, 1), (3, 6, 1), (8, 16, 1), (1, 2, 3), (2, 2, 2), (4, 4, 3), (3, 9, 2), (8, 24, 3)])
+@in_turn("size", [(1, 1, 1), (1, 3, 1), (3, 6, 1), (8, 16, 1), (1, 2, 3), (2, 2, 2), (4, 4, 3), (3, 9, 2), (8, 24, 3)])
 def test_the_goal_is_the_order_of_the_rule(size: tuple[int, int, int]) -> None:
     """With one chunk, too, where the library has it under another name."""
     assert str(goal_of(*size)) == str(Schedule.parse("\n".join(orders()(*size))))
@@ -425,8 +426,8 @@ def test_the_sizes_have_every_edge() -> None:
     assert all(m % k == 0 for k, m, _ in sizes)
 
 
-@pytest.mark.parametrize(
-    ("function", "share"),
+@in_turn(
+    "function, share",
     [
         (lambda k, m, v: build("1f1b", k, m) if v == 1 else orders()(k, m, v), 2 / 3),
         (orders(lambda d, k, v: k - 1 - d + (v - 1) * k), 2 / 3),

@@ -9,7 +9,6 @@ from math import comb
 from typing import Any
 
 import numpy as np
-import pytest
 from cases import in_turn
 from hypothesis import given
 from hypothesis import strategies as st
@@ -231,7 +230,7 @@ def step_by_hand(forward: list[float], microbatches: int) -> float:
             return max(end.values())
 
 
-@pytest.mark.parametrize("seed", [None, *range(8)])
+@in_turn("seed", [None, *range(8)])
 def test_the_idle_time_of_task_1_has_these_two_parts(seed: int | None) -> None:
     *forward, microbatches = numbers_of("lab15.t1", seed)
     step = step_by_hand(list(map(float, forward)), microbatches)

@@ -7,7 +7,6 @@ from itertools import product
 from typing import Any
 
 import numpy as np
-import pytest
 from cases import in_turn
 from profiles import seeds
 from solutions import lab_cells, solutions_of
@@ -199,14 +198,14 @@ RIGHT: list[tuple[str, Any]] = [
 ]
 
 
-@pytest.mark.parametrize("seed", [None, *range(30)])
+@in_turn("seed", [None, *range(30)])
 def test_the_error_is_that_of_the_prompt(seed: int | None) -> None:
     predicted, measured = map(int, re.findall(r"(\d+) ms", TASKS["lab16.t1"].instance(seed).prompt))
     assert check("lab16.t1", (predicted - measured) / measured * 100, seed=seed).passed
     assert check("lab16.t1", (measured - predicted) / measured * 100, seed=seed).code == "sign"
 
 
-@pytest.mark.parametrize("seed", [None, *range(30)])
+@in_turn("seed", [None, *range(30)])
 def test_gpipe_passes_the_slow_stage_once_there_and_once_back(seed: int | None) -> None:
     prompt = TASKS["lab16.t2"].instance(seed).prompt
     devices, microbatches, forward, backward, slow = map(
@@ -241,7 +240,7 @@ def test_the_ranks_stand_where_pairs_of_actions_leave_them() -> None:
     assert check("lab16.t3", stands_after(lines, inputs_from_others(Schedule.parse("\n".join(lines))))).passed
 
 
-@pytest.mark.parametrize("seed", seeds(20))
+@in_turn("seed", seeds(20))
 def test_an_order_alone_takes_as_long_as_on_the_library_s_clock(seed: int) -> None:
     rng = np.random.default_rng(seed)
     lines = order_by_chance(rng, int(rng.integers(1, 5)), int(rng.integers(1, 8)))
