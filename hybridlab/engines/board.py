@@ -85,6 +85,8 @@ class FaultWatch:
 
     def gone(self, rank: int, how: str) -> RunFailed:
         """Return the error for a rank whose process has ended during the run; ``how`` says in which way."""
+        if rank >= self._job.ranks:
+            return RunFailed(f"process {rank}, which this run does not use, has ended: {how}", "device-gone", rank)
         place = int(self._rows[rank, PLACE])
         return RunFailed(
             f"the process of device {rank} ended at {self._job.words(place)}: {how}", "device-gone", rank, self._job.op_at(place)

@@ -170,6 +170,11 @@ def test_a_rank_that_cannot_reach_another_one_is_not_named_if_that_one_has_ended
     assert answers_of({0: lost}, None, tmp_path).code == "device-failed", "nobody has ended"
 
 
+def test_the_end_of_a_process_that_a_run_does_not_use_is_told() -> None:
+    found = watched()[1].gone(2, "it was killed")
+    assert (str(found), found.code, found.rank) == ("process 2, which this run does not use, has ended: it was killed", "device-gone", 2)
+
+
 # Errors
 
 
