@@ -144,7 +144,7 @@ operation = st.builds(
 turn = operation | st.tuples(operation, operation)
 
 
-@examples(150)
+@examples(60)
 @given(orders=st.lists(st.lists(turn, max_size=7), max_size=4), wrong=st.lists(operation, max_size=3), with_goal=st.booleans())
 def test_any_order_can_be_drawn(orders: Any, wrong: list[str], with_goal: bool) -> None:
     figure = Drawing(turns_of(orders), COSTS, GOAL if with_goal else None, tuple(map(Op.parse, wrong))).figure()

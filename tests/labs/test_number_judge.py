@@ -80,7 +80,7 @@ def _with_lists(cells: list[tuple[str, Any]], for_lists: list[bool], question: Q
     return [text for text, _ in cells], answer_in(question, values)
 
 
-THINNED = 4 if settings().max_examples == QUICK else 1  # one in so many of the drawn answers is tried
+THINNED = 8 if settings().max_examples == QUICK else 1  # one in so many of the drawn answers is tried
 
 
 def rows_of(key: str, thinned: int = THINNED) -> Iterator[Row]:

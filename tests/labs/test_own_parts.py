@@ -12,7 +12,7 @@ from solutions import lab_cells
 
 from hybridlab.course.tasks import check
 
-STEPS = 4
+STEPS = 2
 SECTION = "## 7. Training with your own parts"
 # What a student could have kept, as short as possible; a file holds the functions that its function needs.
 ORDERS = """

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from functools import cache
 from importlib import import_module
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -161,11 +162,17 @@ def test_a_cell_that_fails_turns_red_and_so_do_those_that_never_ran(pytester: py
     assert "ValueError: why" in told
 
 
-def test_a_lab_is_run_anew_where_its_code_or_the_sources_have_changed(tmp_path: Path) -> None:
-    lab = load("nbformat").v4.new_notebook(
-        cells=[load("nbformat").v4.new_code_cell("import random\nprint(random.random())")], metadata={"kernelspec": load("run_labs").KERNEL}
-    )
-    path = tmp_path / "lab.ipynb"
+def test_a_lab_is_run_anew_where_its_code_or_the_sources_have_changed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    v4, runs = load("nbformat").v4, count()
+
+    def run(path: Path, lab: NotebookNode) -> tuple[NotebookNode, float]:
+        """Stand for a kernel, whose runs can be told apart by their outputs."""
+        ran = load("nbformat").from_dict(lab)
+        ran.cells[0].update(execution_count=1, outputs=[v4.new_output("stream", text=f"run {next(runs)}")])
+        return ran, 0.1
+
+    monkeypatch.setattr(load("executed"), "run", run)
+    lab, path = v4.new_notebook(cells=[v4.new_code_cell("1")], metadata={"kernelspec": load("run_labs").KERNEL}), tmp_path / "lab.ipynb"
 
     def shown(lab: NotebookNode, kept: str) -> str:
         ((_, ran),) = load("executed").executed({path: lab}, tmp_path / kept)

@@ -296,7 +296,7 @@ def test_task_3_has_one_best_number(step: int) -> None:
     assert whole_model(42) == pytest.approx(times[42])
 
 
-@in_turn("seed", range(3))
+@pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.slow)])
 def test_the_warmups_of_the_judge_follow_from_a_round_trip_between_neighbours(seed: int) -> None:
     """A device needs as many pairs as take (F + B) + 2C, and with one forward fewer from device to device the step is longer."""
 

@@ -1,7 +1,7 @@
 """Test lab 13's tasks: every way to write the right answer passes, and every typical wrong answer gets the right code."""
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
 from itertools import product
 from typing import Any
@@ -17,7 +17,7 @@ from twisted import lab13 as twisted_lab13
 from hybridlab import REGISTRY, Costs, Schedule, build, simulate
 from hybridlab.bound import lower_bound
 from hybridlab.course.grading.labs import reference
-from hybridlab.course.grading.launch import launcher
+from hybridlab.course.grading.launch import Launcher, launcher
 from hybridlab.course.grading.marking import mark
 from hybridlab.course.grading.notebook import CodeCell
 from hybridlab.course.grading.specs import spec_of
@@ -31,6 +31,12 @@ NEARLY = GIVEN.replace("2I1 2F2 2I2 2W0 2F3 2I3 2W1 2W2 2W3", "2I1 2W0 2F2 2I2 2
 ONE_BY_ONE = "\n".join(
     f"device {stage}: " + " ".join(f"{stage}{kind}{microbatch}" for microbatch in range(4) for kind in "FIW") for stage in range(3)
 )
+
+
+@pytest.fixture(scope="module")
+def workers() -> Iterator[Launcher]:
+    with launcher("none") as started:
+        yield started
 
 
 def as_on_device_0(devices: int, microbatches: int, forward: Any, input_gradient: Any, weight_gradient: Any, *given: Any) -> Any:
@@ -423,34 +429,34 @@ def test_plain_schedulers_pass_for_other_cases_and_hungry_ones_do_not(seed: int)
 
 
 @in_turn("key", ["lab02.t1", "lab03.t7", "lab13.t4"])
-def test_every_task_for_an_order_takes_a_schedule_here_and_in_the_grader(key: str) -> None:
+def test_every_task_for_an_order_takes_a_schedule_here_and_in_the_grader(key: str, workers: Launcher) -> None:
     answer = solutions_of(key[:5])[key]
     text = answer if isinstance(answer, str) else "\n".join(answer)
     assert check(key, Schedule.parse(text, name="mine")).passed
     cell = CodeCell(f'from hybridlab import Schedule\nmine = Schedule.parse("""{text}""", name="mine")\ncheck("{key}", mine)', key)
-    with launcher("none") as workers:
-        marks = list(mark([cell], spec_of(reference(key[:5])), None, workers.open, 30.0, lambda task: 7))
+    marks = list(mark([cell], spec_of(reference(key[:5])), None, workers.open, 60.0, lambda task: 7))
     assert next(each.code for each in marks if each.key == key) == "passed"
 
 
 RANKS, ROOM = 'enumerate("IFW")', 'm - turn["W", d] < cap'  # in the worked solution
 
 
-@in_turn(
-    "changes, points",
+@pytest.mark.parametrize(
+    ("changes", "points"),
     [
-        ({}, 10.0),
-        ({RANKS: 'enumerate("FIW")', ROOM: f'{ROOM} and m - turn["I", d] < K - d'}, 6.67),
+        pytest.param({}, 10.0, marks=pytest.mark.slow),
+        pytest.param({RANKS: 'enumerate("FIW")', ROOM: f'{ROOM} and m - turn["I", d] < K - d'}, 6.67, marks=pytest.mark.slow),
         ({RANKS: 'enumerate("FIW")'}, 3.33),
         ({ROOM: 'm - turn["I", d] < cap'}, 0.0),
     ],
 )
-def test_partial_credit_is_for_legal_orders_and_for_those_as_short_as_zb_h1(changes: dict[str, str], points: float) -> None:
+def test_partial_credit_is_for_legal_orders_and_for_those_as_short_as_zb_h1(
+    changes: dict[str, str], points: float, workers: Launcher
+) -> None:
     spec = spec_of(reference("lab13"))
     source = spec.solutions["lab13.t5"]
     for before, after in changes.items():
         assert before in source
         source = source.replace(before, after)
-    with launcher("none") as workers:
-        marks = list(mark([CodeCell(source, "lab13.t5")], spec, None, workers.open, 60.0, lambda task: 7))
+    marks = list(mark([CodeCell(source, "lab13.t5")], spec, None, workers.open, 60.0, lambda task: 7))
     assert next(each.points for each in marks if each.key == "lab13.t5") == points

@@ -274,14 +274,14 @@ def test_the_source_of_the_library_fails(key: str, twist: Twist) -> None:
         assert twisted(key, twist).judged(LIBRARY[key]).code not in ("passed", "not-your-own", "signature")
 
 
-@pytest.mark.parametrize("key", dict.fromkeys(key for key, _ in EVERY))
+@in_turn("key", dict.fromkeys(key for key, _ in EVERY))
 def test_no_solution_of_one_twist_passes_under_another_one(key: str) -> None:
     twists = ON_THE_PAGE[key].twists
     passing = [
         (twist.name, honest.name)
         for twist in twists
         for honest in twists
-        if honest is not twist and (key, honest.name) in HONEST and not any(twisted(key, twist).codes(HONEST[key, honest.name]))
+        if honest is not twist and not any(twisted(key, twist).codes(HONEST[key, honest.name]))
     ]
     assert passing == []
 
