@@ -202,21 +202,19 @@ def drawing_context(browser: Browser, tmp_path_factory: pytest.TempPathFactory, 
 
 @pytest.fixture
 def together(drawing_context: BrowserContext, tmp_path: Path, faults: list[str]) -> Iterator[Callable[..., Page]]:
-    """Give a function that draws widgets on a page of their own and returns the page; a second page of a test is in a second tab."""
-    kept, *_ = drawing_context.pages
-    opened: list[Page] = []
+    """Give a function that draws widgets on a page of their own and returns the page; the next call replaces it."""
+    page, *_ = drawing_context.pages
+    paths: list[Path] = []
 
     def drawn(*widgets: Any, fragment: str = "") -> Page:
-        page = drawing_context.new_page() if opened else kept
-        opened.append(page)
         page.set_viewport_size({"width": 1280, "height": 900})
         page.emulate_media(color_scheme="light", reduced_motion="reduce", media="null")
-        path = tmp_path / f"widget{len(opened)}.html"
-        path.write_text(widget_page(*widgets), encoding="utf-8")
-        return open_page(page, path.as_uri() + fragment)
+        paths.append(tmp_path / f"widget{len(paths)}.html")
+        paths[-1].write_text(widget_page(*widgets), encoding="utf-8")
+        return open_page(page, paths[-1].as_uri() + fragment)
 
     yield drawn
-    left(kept)
+    left(page)
     drawing_context.clear_permissions()
     assert not faults, "\n".join(dict.fromkeys(faults))
 

@@ -6,9 +6,11 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from accessibility import violations
+from accessibility import OF_COLOURS, violations
 from browser import reload, reload_after
+from cases import in_turn
 from playwright.sync_api import Locator, Page, expect
+from visits import DRAWN
 
 from hybridlab import Costs, Schedule, build, simulate
 from hybridlab.course.puzzles import PUZZLES
@@ -96,8 +98,8 @@ def test_the_picture_the_figures_and_the_verdict_follow_each_key(alone: Alone) -
     assert [chips(view, device) for device in (0, 1)] == [line.split()[2:] for line in TWO.splitlines()]
 
 
-@pytest.mark.parametrize(
-    ("text", "sentence", "selected"),
+@in_turn(
+    "text, sentence, selected",
     [
         (TWO.replace("0B0", "0X0"), "Line 1, column 19: '0X0' is not an operation: write stage", "0X0"),
         (TWO.replace("1B0", "1B1"), "Stage 1 runs the backward of microbatch 1 twice.", "1B1"),
@@ -286,7 +288,7 @@ def test_every_schedule_of_these_sizes_can_be_a_start(alone: Alone) -> None:
         assert bars(view) == len(re.findall(r"\d[FBIW]", start["text"]))
 
 
-@pytest.mark.parametrize("name", PUZZLES)
+@in_turn("name", PUZZLES)
 def test_every_schedule_that_a_puzzle_offers_belongs_there(name: str) -> None:
     starts = ScheduleEditor(PUZZLES[name]).data["starts"]
     offered = [start["text"] for start in starts if start["name"] not in ("start", "")]
@@ -324,7 +326,7 @@ def test_the_best_schedule_is_kept_in_the_browser(alone: Alone) -> None:
     expect(view.get_by_role("button", name="Show it")).to_be_hidden()
 
 
-@pytest.mark.parametrize("kept", ["", "no schedule", "0F0 0B0", "x" * 200_000])
+@in_turn("kept", ["", "0F0 0B0", "x" * 200_000])
 def test_what_the_browser_keeps_may_be_damaged(alone: Alone, kept: str) -> None:
     view = alone(ScheduleEditor(PUZZLES["two-devices"]))
     view.page.evaluate("([key, text]) => localStorage.setItem(key, text)", [KEY, kept])
@@ -389,8 +391,8 @@ def test_what_python_sets_is_shown_and_what_the_reader_writes_is_sent(alone: Alo
     page.evaluate("mounted.end()")
 
 
-@pytest.mark.parametrize(
-    ("part", "value"),
+@in_turn(
+    "part, value",
     [
         ("data", {}),
         ("data", None),
@@ -412,17 +414,20 @@ def test_damaged_data_show_a_sentence(alone: Alone, faults: list[str], part: str
     faults.clear()  # the console tells which part it was
 
 
-@pytest.mark.parametrize("width", [360, 688, 800, 1280])  # 688 is the width of a column of the site
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_the_editor_is_accessible_and_fits(alone: Alone, width: int, scheme: Any) -> None:
+@pytest.mark.needs("axe")
+def test_the_editor_is_accessible_and_fits(alone: Alone) -> None:
     view = alone(ScheduleEditor(PUZZLES["unequal-devices"]))
     page = view.page
-    page.set_viewport_size({"width": width, "height": 720})
-    page.emulate_media(color_scheme=scheme)
     page.evaluate("document.body.style.margin = 0")
     for text in (str(build("zb-h1", 4, 8)), "device 0: 0F0 0G0\ndevice 2: 1F0"):
         area(view).fill(text)
+        for width in (360, 688, 800, 1280):  # 688 is the width of a column of the site
+            page.set_viewport_size({"width": width, "height": 720})
+            page.evaluate(DRAWN)
+            box = view.evaluate("(root) => [root.scrollWidth - root.clientWidth, root.getBoundingClientRect().height]")
+            assert box[0] <= 0
+            assert width == 360 or box[1] <= 720
         assert violations(page, ".hybridlab-editor .write", ".hybridlab-editor .side") == []
-        box = view.evaluate("(root) => [root.scrollWidth - root.clientWidth, root.getBoundingClientRect().height]")
-        assert box[0] <= 0
-        assert width == 360 or box[1] <= 720
+        page.emulate_media(color_scheme="dark")
+        assert violations(page, ".hybridlab-editor .write", ".hybridlab-editor .side", rules=OF_COLOURS) == []
+        page.emulate_media(color_scheme="light")
