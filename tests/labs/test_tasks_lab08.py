@@ -122,12 +122,14 @@ def a_thread_for_each_operation(orders: Any, work: Any, lost: Any) -> Any:
     return sums
 
 
-def with_queues(inbox: Any, keys: Any, orders: Any, work: Any, lost: Any, timeout: Any = None, link: float = 0.0) -> Any:
+def with_queues(inbox: Any, keys: Any, orders: Any, work: Any, lost: Any, timeout: Any = None, slow_links: bool = False) -> Any:
     """Take each message out of a queue, with a thread for each device. Errors of threads are raised.
 
-    Messages take ``link`` seconds, and those of a device to itself a third of it.
+    With ``slow_links`` a message to another device arrives when that device has sent what it made of the message before, even if it has
+    sent that to itself.
     """
     sums, errors = [0.0] * len(orders), []
+    news, sent, ended = threading.Condition(), [0] * len(orders), [0] * len(orders)  # messages to each device, operations of it
 
     def device(d: int) -> None:
         try:
@@ -135,9 +137,17 @@ def with_queues(inbox: Any, keys: Any, orders: Any, work: Any, lost: Any, timeou
                 message = None if name.startswith("0F") else inbox[keys(name)].get(timeout=timeout)
                 to, output, gradient = work(name, message)
                 sums[d] = sums[d] + gradient
-                if to and name not in lost:
-                    time.sleep(link if to[0] != name[0] else link / 3)
-                    inbox[keys(to)].put(output)
+                if slow_links and to and to[0] == name[0]:
+                    time.sleep(0.2)  # the other devices go on meanwhile
+                with news:
+                    if to and name not in lost:
+                        other = int(to[0]) if slow_links and to[0] != name[0] else None
+                        if other is not None:
+                            news.wait_for(lambda other=other: ended[other] >= sent[other], timeout)
+                            sent[other] += 1
+                        inbox[keys(to)].put(output)
+                    ended[d] += 1
+                    news.notify_all()
         except Exception as why:
             errors.append(why)
 
@@ -153,7 +163,7 @@ def with_queues(inbox: Any, keys: Any, orders: Any, work: Any, lost: Any, timeou
 
 def one_queue_for_each_receiver(orders: Any, work: Any, lost: Any) -> Any:
     """Take messages in the order in which they come. The device's own output comes before those of other devices."""
-    return with_queues([queue.Queue() for _ in orders], lambda name: int(name[0]), orders, work, lost, timeout=1.5, link=0.15)
+    return with_queues([queue.Queue() for _ in orders], lambda name: int(name[0]), orders, work, lost, timeout=1.5, slow_links=True)
 
 
 def one_queue_for_each_operation(orders: Any, work: Any, lost: Any, timeout: Any = None) -> Any:
@@ -162,7 +172,7 @@ def one_queue_for_each_operation(orders: Any, work: Any, lost: Any, timeout: Any
 
 
 def with_a_time_limit(orders: Any, work: Any, lost: Any) -> Any:
-    return one_queue_for_each_operation(orders, work, lost, timeout=0.3)
+    return one_queue_for_each_operation(orders, work, lost, timeout=0.8)
 
 
 def only_the_example(orders: Any, work: Any, lost: Any) -> Any:
