@@ -157,7 +157,8 @@ def test_the_line_that_raises_is_shown() -> None:
 
 
 def test_the_line_of_a_helper_in_the_same_file_is_shown() -> None:
-    assert "raise HybridLabError" in refused(lambda values: _refuse()).messages[0]
+    message = refused(lambda values: _refuse()).messages[0]
+    assert 'of your cell, `raise HybridLabError("no result", "none")`, raises' in message, "the innermost line, and not the lambda"
 
 
 def by_numpy(values: Any) -> Any:
