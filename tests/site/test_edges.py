@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-import pytest
+from cases import in_turn
 from playwright.sync_api import Browser
 
 SHEET = Path(__file__).resolve().parents[2] / "book/_assets/site.css"
@@ -19,7 +19,7 @@ FADES = """() => [...document.querySelectorAll(".box")].map((box) => {
 })"""
 
 
-@pytest.mark.parametrize(("place", "left", "right"), [(0, False, True), (0.5, True, True), (1, True, False)])
+@in_turn("place, left, right", [(0, False, True), (0.5, True, True), (1, True, False)])
 def test_an_edge_fades_where_there_is_more_behind_it(browser: Browser, place: float, left: bool, right: bool) -> None:
     page = browser.new_page(viewport={"width": 360, "height": 600})
     page.set_content(PAGE.format(sheet=SHEET.read_text(encoding="utf-8"), line="a long line of code " * 10))

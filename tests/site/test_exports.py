@@ -8,7 +8,9 @@ from typing import Any
 from xml.etree import ElementTree as ET
 
 import pytest
+from cases import in_turn
 from playwright.sync_api import Locator, Page, expect
+from visits import DRAWN
 
 from hybridlab import Costs, Schedule, Timeline, build, simulate
 from hybridlab.step import hybrid_step
@@ -39,10 +41,13 @@ def timelines() -> list[Timeline]:
 def saved(view: Locator, kind: str, count: int, folder: Path) -> dict[str, str]:
     """Press the button for a kind of file, and return the texts of the saved files by name."""
     downloads: list[Any] = []
-    view.page.on("download", lambda download: downloads.append(download))  # playwright refuses a built-in method
-    view.get_by_role("button", name=f"Save {kind}").press("Enter")
-    while len(downloads) < count:
-        view.page.wait_for_timeout(20)
+
+    def have_all(download: Any) -> bool:
+        downloads.append(download)
+        return len(downloads) == count
+
+    with view.page.expect_event("download", have_all):
+        view.get_by_role("button", name=f"Save {kind}").press("Enter")
     texts = {}
     for download in downloads:
         download.save_as(folder / download.suggested_filename)
@@ -117,11 +122,11 @@ def test_a_picture_saved_in_the_dark_has_the_colours_of_light_pages(together: To
     assert texts[0] == texts[1]
 
 
-@pytest.mark.parametrize("width", [360, 1280])
+@in_turn("width", [360, 1280])
 def test_the_saved_picture_opens_as_an_image(together: Together, tmp_path: Path, width: int) -> None:
     view = together(explorer()).locator(".hybridlab-explorer")
     view.page.set_viewport_size({"width": width, "height": 900})
-    view.page.wait_for_timeout(100)
+    view.page.evaluate(DRAWN)
     ((name, text),) = saved(view, "SVG", 1, tmp_path).items()
     root = ET.fromstring(text)  # noqa: S314
     page = view.page.context.new_page()
@@ -175,7 +180,7 @@ def test_no_file_of_a_step_that_is_refused(together: Together) -> None:
     expect(view.locator(".share [role=status]")).to_have_text("There is no timeline to save.")
 
 
-@pytest.mark.parametrize("width", [360, 1280])
+@in_turn("width", [360, 1280])
 def test_the_row_of_buttons_fits(together: Together, width: int) -> None:
     page = together(explorer())
     page.set_viewport_size({"width": width, "height": 900})

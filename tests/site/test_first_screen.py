@@ -1,6 +1,6 @@
 """Test in a browser how the moving picture of README fills in."""
 
-import pytest
+from cases import in_turn
 from first_screen import MOVING, TICK
 from playwright.sync_api import Browser, Page
 
@@ -22,7 +22,7 @@ def opened(browser: Browser, motion: str, scheme: str = "light") -> Page:
     return page
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@in_turn("scheme", ["light", "dark"])
 def test_the_picture_ends_as_it_stands_without_motion(browser: Browser, scheme: str) -> None:
     still, moving = (opened(browser, motion, scheme) for motion in ("reduce", "no-preference"))
     assert still.evaluate("document.getAnimations().length") == 0

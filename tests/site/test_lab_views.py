@@ -79,7 +79,7 @@ def it_is_right_all_over_the_settings(page: Page, kind: Kind) -> None:
     chosen = random.Random(1)  # noqa: S311  # a choice of settings, the same in every run
     for place, view in enumerate(kind.views(page)):
         seen = set()
-        for _ in range(4):
+        for _ in range(2):
             for label in view.evaluate(OPTIONS):
                 offered = view.evaluate(OPTIONS).get(label)  # of the settings before it
                 if offered:
@@ -87,7 +87,7 @@ def it_is_right_all_over_the_settings(page: Page, kind: Kind) -> None:
                     kind.take(view)
             kind.is_right(view, place)
             seen.add(str(setting_of(view)))
-        assert len(seen) > 2
+        assert len(seen) > 1
 
 
 def it_is_right_and_fits_in_light_and_dark_with_all_that_it_can_show(page: Page, kind: Kind) -> None:

@@ -45,7 +45,7 @@ def test_no_line_crosses_a_label_or_a_box_and_every_mesh_is_right(new_page: NewP
             for rank in {0, stages * replicas // 2, stages * replicas - 1}:
                 at(view, stages, replicas, rank)
                 assert view.evaluate(CROSSED) == [], (stages, replicas, rank)
-                KIND.is_right(view)
+            KIND.is_right(view)
 
 
 def test_a_line_through_a_label_would_be_seen(new_widgets: NewPage, server: str) -> None:

@@ -5,7 +5,7 @@ No number touches the edge of its box or the number beside it.
 
 from typing import Any
 
-import pytest
+from cases import in_turn
 
 # Returns all texts in boxes, and the texts less than a pixel from an edge, for every schedule and number of microbatches of a view.
 CROWDED = """async (root) => {
@@ -35,8 +35,7 @@ CROWDED = """async (root) => {
 VIEWS = [("book/gallery.html", "explorer"), ("labs/lab03_bubbles_and_memory.html", "explorer")]  # test_step_in_time.py has the steps
 
 
-@pytest.mark.parametrize("width", [360, 1280])
-@pytest.mark.parametrize(("name", "kind"), VIEWS)
+@in_turn("name, kind, width", [(*view, width) for view in VIEWS for width in (360, 1280)])
 def test_numbers_in_boxes_stand_clear_of_each_other(new_page: Any, files: str, name: str, kind: str, width: int) -> None:
     page = new_page(files + name, width=width)
     for view in page.locator(f".hybridlab-{kind}").all():

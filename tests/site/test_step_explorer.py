@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from browser import held
+from cases import in_turn
 from lab_views.step import KIND, SHOWN, drawn_is_right, figures_are_right, told_is_right
 from playwright.sync_api import Locator, expect
 
@@ -44,7 +45,7 @@ BARS = """(root) => {
     return [text.textContent, fill, top, height];
   });
 }"""
-each_explorer = pytest.mark.parametrize("make", MADE.values(), ids=MADE)
+each_explorer = in_turn("make", MADE.values())
 
 
 def opened(new_widgets: NewPage, server: str, explorer: StepExplorer, damage: Any = lambda state: None, **context: Any) -> Locator:
@@ -89,7 +90,7 @@ def test_every_setting_is_drawn_as_the_library_computes_it(new_widgets: NewPage,
             is_right(view, explorer)
 
 
-@each_explorer
+@pytest.mark.parametrize("make", [MADE["a link and latency"], MADE["pairs and copies"]], ids=["a link and latency", "pairs and copies"])
 def test_arrow_keys_lead_through_all_that_a_rank_does(new_widgets: NewPage, server: str, make: Callable[[], StepExplorer]) -> None:
     explorer = make()
     view = opened(new_widgets, server, explorer)
@@ -110,7 +111,7 @@ def test_arrow_keys_lead_through_all_that_a_rank_does(new_widgets: NewPage, serv
     assert told(view, step)[1] == pytest.approx(sorted(edges)[-2], rel=1e-5)
 
 
-@pytest.mark.parametrize("touch", [False, True])
+@in_turn("touch", [False, True])
 def test_a_place_pointed_at_is_told_and_its_sender_and_receiver_are_marked(new_widgets: NewPage, server: str, touch: bool) -> None:
     explorer = MADE["a link and latency"]()
     view, step = opened(new_widgets, server, explorer, width=360 if touch else 1280, has_touch=touch), explorer.step
@@ -128,7 +129,7 @@ def test_a_place_pointed_at_is_told_and_its_sender_and_receiver_are_marked(new_w
         assert view.locator(".arrow").count() >= 2
 
 
-@pytest.mark.parametrize("name", ["chimera", "dualpipe", "dualpipe-v"])
+@in_turn("name", ["chimera", "dualpipe", "dualpipe-v"])
 def test_shades_tell_copies_or_chunks_and_of_a_pair_the_forward_stands_above(new_widgets: NewPage, server: str, name: str) -> None:
     explorer = MADE["pairs and copies"]()
     view = opened(new_widgets, server, explorer)
@@ -193,7 +194,7 @@ def test_a_planted_fault_in_the_optimiser_is_seen(new_widgets: NewPage, server: 
         is_right(opened(new_widgets, server, explorer, plant), explorer)
 
 
-@pytest.mark.parametrize("width", [360, 704])
+@in_turn("width", [360, 704])
 def test_words_of_a_control_are_read_to_their_end(alone: Callable[[Any], Locator], width: int) -> None:
     view = alone(MADE["a link and latency"]())
     view.page.set_viewport_size({"width": width, "height": 900})

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from accessibility import violations
+from cases import in_turn
 from playwright.sync_api import Locator, expect
 
 from hybridlab.step import HybridStep
@@ -27,7 +28,7 @@ MADE: dict[str, Callable[[], StepExplorer]] = {
     "pairs": lambda: StepExplorer("dualpipe", 4, 2, 8, p2p=0.25, pair_overlap=0.5, ring_step=0.3, optimiser=0.5),
     "latency": lambda: StepExplorer(("1f1b", "zb-h1"), 3, 2, 4, forward=50, backward=80, p2p=14, ring_step=30, optimiser=15),
 }  # fmt: skip
-each_explorer = pytest.mark.parametrize("make", MADE.values(), ids=MADE)
+each_explorer = in_turn("make", MADE.values())
 BOX = (
     "(all) => all.map((each) => { const { left, top, right, bottom } = each.getBoundingClientRect(); return [left, top, right, bottom]; })"
 )
@@ -102,7 +103,7 @@ def test_labels_never_overlap_and_one_rule_holds_for_a_picture(alone: Alone, mak
     assert "F0" in seen
 
 
-@each_explorer
+@in_turn("make", [MADE["chunks"], MADE["many"]])
 def test_the_whole_step_is_seen_until_the_reader_zooms(alone: Alone, make: Callable[[], StepExplorer]) -> None:
     view = alone(make())
     picture = view.locator(".picture")
@@ -194,14 +195,14 @@ def test_without_motion_the_time_goes_from_event_to_event(alone: Alone) -> None:
     assert view.page.evaluate("window.times.slice(0, 4)") == pytest.approx(edges[1:5])
 
 
-@pytest.mark.parametrize("name", ["latency", "chunks"])
+@in_turn("name", ["latency", "chunks"])
 def test_each_message_and_each_hop_is_a_dot_on_its_way(alone: Alone, name: str) -> None:
     explorer = MADE[name]()
     view, step = alone(explorer), explorer.step
     rows = [row for row in step.timeline.to_rows() if row["op"].split()[0] in ("send", "reduce-scatter", "all-gather")]
     tops = [float(y) for y in re.findall(r"M[\d.]+ ([\d.]+)h", view.locator(".plot path.paper").get_attribute("d") or "")]
     pitch, most = tops[1] - tops[0], 0
-    for time in np.linspace(0.003, 0.997, 40) * step.makespan:
+    for time in np.linspace(0.003, 0.997, 24) * step.makespan:
         moved(view, time)
         flying = [row for row in rows if row["start"] <= time < row["end"]]
         dots = sorted(float(dot.get_attribute("cy") or "nan") for dot in view.locator(".dots circle").all())
@@ -233,6 +234,7 @@ def test_ranks_that_compute_nothing_say_at_the_cursor_what_they_wait_for(alone: 
     assert seen > 20
 
 
+@pytest.mark.needs("axe")
 def test_a_time_that_plays_is_accessible_in_light_and_dark_and_fits_a_phone(alone: Alone) -> None:
     view = alone(MADE["latency"]())
     moved(view, 300)
@@ -248,12 +250,13 @@ def test_a_time_that_plays_is_accessible_in_light_and_dark_and_fits_a_phone(alon
 # ---- little work for a change ----
 
 
-@pytest.mark.parametrize(("name", "value"), [("schedule", "0"), ("microbatches", "0"), ("replicas", "1"), ("ring", "1"), ("overlap", "1")])
-def test_a_change_of_a_control_makes_few_elements(alone: Alone, name: str, value: str) -> None:
+def test_a_change_of_a_control_makes_few_elements(alone: Alone) -> None:
     """The step has 512 operations and 896 messages; 16 ranks have 2,000 more."""
-    made = alone(MADE["many"]()).evaluate(COUNT, [name, value])
-    assert 0 < made["made"] < 200
-    assert made["all"] < 500
+    view = alone(MADE["many"]())
+    for name, value in (("schedule", "0"), ("microbatches", "0"), ("ring", "1"), ("overlap", "1"), ("replicas", "1")):
+        made = view.evaluate(COUNT, [name, value])
+        assert 0 < made["made"] < 200, name
+        assert made["all"] < 500, name
 
 
 def test_the_time_moves_without_new_elements(alone: Alone) -> None:

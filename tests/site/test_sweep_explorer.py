@@ -6,7 +6,8 @@ The tests cover keyboard, touch, gaps, logarithmic axes, damaged data and the pr
 from typing import Any
 
 import pytest
-from accessibility import violations
+from accessibility import violations, without_others
+from cases import in_turn
 from lab_views import errors, sweep
 from lab_views.kind import Damage, Kind, choose, setting_of, walk
 from sweep_tables import LINES, NAMES, some_table, table
@@ -30,14 +31,15 @@ def explorer(**named: Any) -> SweepExplorer:
     return SweepExplorer(some_table(), "devices", **named)
 
 
-@pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (360, "dark")])
-def test_every_control_works_by_keyboard_and_what_it_changes_is_right(new_page: NewPage, server: str, width: int, scheme: str) -> None:
-    page = new_page(server + KIND.lab, width=width, scheme=scheme, edit=errors.KIND.showing(explorer()))
+@pytest.mark.needs("axe")
+def test_every_control_works_by_keyboard_on_a_phone_and_what_it_changes_is_right(new_page: NewPage, server: str) -> None:
+    page = new_page(server + KIND.lab, width=360, scheme="dark", edit=errors.KIND.showing(explorer()))
     (view,) = KIND.views(page)
     KIND.is_right(view)
     choose(view, KIND.begin)
     walk(view, KIND, 0)
-    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    assert page.evaluate("document.documentElement.scrollWidth") <= 360
+    without_others(page, ".hybridlab-sweep")
     found = violations(page, ".hybridlab-sweep")
     assert not found, "\n".join(found)
 
@@ -62,7 +64,7 @@ def test_a_zero_on_the_horizontal_axis_is_left_out_too(new_widgets: NewPage, ser
             sweep.is_right(view, LATENCY)
 
 
-@pytest.mark.parametrize("values", [(0, 0), (5, 5), (-3, -1), (-2, 4), (0.001, 1e5), (2, 1999)], ids=str)
+@in_turn("values", [(0, 0), (5, 5), (-3, -1), (-2, 4), (0.001, 1e5), (2, 1999)])
 def test_any_range_of_values_has_its_axis(new_widgets: NewPage, server: str, values: tuple[float, float]) -> None:
     rows = [("1f1b", 1, 3 * place, each, None) for place, each in enumerate(values)]
     made = table(("schedule", "chunks", "size", "gain", "refused"), rows)
@@ -105,7 +107,7 @@ def test_it_can_be_printed_with_its_legend_and_its_numbers(new_page: NewPage, se
     assert all(view.locator(part).is_visible() for part in (".picture", ".lines", ".told", "table"))
 
 
-@pytest.mark.parametrize("damage", sweep.DAMAGES, ids=lambda damage: damage.__name__)
+@in_turn("damage", sweep.DAMAGES)
 def test_damaged_data_are_told(new_widgets: NewPage, server: str, faults: list[str], damage: Damage) -> None:
     (view,) = KIND.views(new_widgets(server + KIND.lab, edit=errors.KIND.showing(explorer(), damage)))
     assert "missing or damaged" in view.get_by_role("alert").inner_text()
@@ -123,7 +125,7 @@ def with_another_reason(state: Any) -> None:
 FAULTS: tuple[Damage, ...] = (with_a_lower_value, sweep.with_a_gap, with_another_reason, sweep.with_names_swapped)
 
 
-@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.__name__)
+@in_turn("fault", FAULTS)
 def test_a_planted_fault_in_the_data_is_seen(new_widgets: NewPage, server: str, fault: Damage) -> None:
     (view,) = KIND.views(new_widgets(server + KIND.lab, edit=errors.KIND.showing(explorer(), fault)))
     with pytest.raises(AssertionError):

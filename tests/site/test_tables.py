@@ -4,7 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import pytest
+from cases import in_turn
 from playwright.sync_api import Browser, Locator
 from test_views import MAKE
 
@@ -37,7 +37,7 @@ def test_numbers_of_a_markdown_table_stand_below_their_heads(browser: Browser) -
     page.close()
 
 
-@pytest.mark.parametrize("name", ["ClusterExplorer", "SweepExplorer"])
+@in_turn("name", ["ClusterExplorer", "SweepExplorer"])
 def test_numbers_stand_below_their_heads_under_the_rules_of_a_page(alone: Callable[[Any], Locator], name: str) -> None:
     view = alone(MAKE[name]())
     view.page.evaluate(THEME)

@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 
 import pytest
 from browser import open_page
+from cases import in_turn
 from explorers import VIEW
 from playwright.sync_api import Locator, expect
 
@@ -153,7 +154,7 @@ def test_a_device_that_has_finished_waits_for_nobody(alone: Alone) -> None:
     assert "It has finished its part, and the step ends when device 0 ends 0B3." in view.locator(".told").inner_text()
 
 
-@pytest.mark.parametrize("p2p", [0, 0.5])
+@in_turn("p2p", [0, 0.5])
 def test_a_critical_path_is_coloured_and_its_sum_is_the_makespan(alone: Alone, p2p: float) -> None:
     view, run = alone(TimelineExplorer(**SMALL | {"p2p": p2p})), timeline(p2p=p2p)
     button = view.get_by_role("button", name="Critical path")
@@ -208,7 +209,7 @@ OVERLAPS = """(root) => {
 }"""
 
 
-@pytest.mark.parametrize("width", [360, 800, 1280])
+@in_turn("width", [360, 1280])
 def test_labels_never_overlap_and_the_whole_step_is_seen(alone: Alone, width: int) -> None:
     view = alone(TimelineExplorer(**LARGE))
     view.page.set_viewport_size({"width": width, "height": 900})
@@ -273,7 +274,7 @@ def test_two_views_of_one_widget_show_the_same_setting(alone: Alone) -> None:
 ABOVE_FILES = "(root) => root.querySelector('.share').getBoundingClientRect().top - root.getBoundingClientRect().top"
 
 
-@pytest.mark.parametrize("compare", ["", "gpipe"])
+@in_turn("compare", ["", "gpipe"])
 def test_all_of_it_fits_on_a_small_screen(alone: Alone, compare: str) -> None:
     view = alone(TimelineExplorer(**SMALL | {"show": {"compare": compare, "microbatches": 8}}))
     view.page.set_viewport_size({"width": 800, "height": 720})

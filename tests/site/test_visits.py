@@ -11,9 +11,10 @@ from typing import Any
 import numpy as np
 import pytest
 from accessibility import OF_COLOURS, thinned, violations
-from browser import MOST_BYTES, SITE, weight_of
+from browser import MOST_BYTES, SITE, page_names, weight_of
 from explorers import explorers_of, is_right
 from lab_views import KINDS
+from missing import here
 from number_texts import texts_of
 from playwright.sync_api import Error
 from visits import DRAWN, Visit, asked, faults_of
@@ -31,6 +32,7 @@ HEAVIEST = 3_000_000  # bytes of a printed page
 A4 = 718  # in px: 210 mm less two margins of 1 cm
 LAB_3 = "labs/lab03_bubbles_and_memory.html"
 PRINTED = (LAB_3, "book/gallery.html")  # as a file of a printer; others only as a page
+LAPTOP = 1366
 WIDE = ("404.html", "book/intro.html", "labs/lab04_ring.html")  # pages of each kind, with all that stands beside them
 FIGURES = (LAB_3, "labs/lab10_scaling.html", "book/trust.html")  # timelines, curves and marks, points and stacks
 
@@ -327,24 +329,29 @@ def it_prints_on_white_paper(visit: Visit) -> None:
     page.wait_for_function("document.documentElement.dataset.theme === 'dark'")  # again, after printing
 
 
-def test_the_page(new_page: Any, server: str, site: Path, own_page: str) -> None:
-    page = new_page(server + own_page, **PHONE)
-    told = faults_of(Visit(page, own_page, server, site))
-    assert not told, "\n\n".join(told)
+# ---- what remains are two of all parts that look alike ----
 
 
-@pytest.mark.needs("axe")
-def test_the_page_is_accessible(new_page: Any, files: str, own_page: str) -> None:
-    """It is loaded from a file. Most pages are as wide as a tablet, which shows no contents beside them: these are the same everywhere."""
-    width = 1280 if own_page in WIDE else 768
-    page = new_page(files + own_page, width=width, **PHONE)
-    thinned(page)
-    found = violations(page)
-    page.emulate_media(color_scheme="dark")
-    page.wait_for_function("document.documentElement.dataset.theme === 'dark'")
-    page.evaluate(DRAWN)
-    found += violations(page, rules=OF_COLOURS)
+@asked(width=A4, scheme="dark")
+def its_colours_are_accessible_in_the_dark(visit: Visit) -> None:
+    thinned(visit.page)
+    found = violations(visit.page, rules=OF_COLOURS) if here("axe") else []
     assert not found, "\n".join(found)
+
+
+@asked(width=A4)
+@asked(width=LAPTOP, of=lambda name: name in WIDE)
+def it_is_accessible(visit: Visit) -> None:
+    """A narrow page shows no contents beside it; these are the same on every page."""
+    found = violations(visit.page) if here("axe") else []
+    assert not found, "\n".join(found)
+
+
+def test_the_page(new_page: Any, request: pytest.FixtureRequest, site: Path, own_page: str) -> None:
+    """Every second page is loaded from a server, and the others from files."""
+    top = request.getfixturevalue(("server", "files")[page_names().index(own_page) % 2])
+    told = faults_of(Visit(new_page(top + own_page, **PHONE), own_page, top, site))
+    assert not told, "\n\n".join(told)
 
 
 # ---- faults that are planted are seen ----
