@@ -12,7 +12,7 @@ import pytest
 from cases import in_turn
 from graded_class import answered, earned, graded, hybridlab, needs_bubblewrap, out_of, quick_sandbox, save, shared_launcher, solved
 
-from hybridlab.course.grading import cli, doctor
+from hybridlab.course.grading import cli, doctor, sandbox
 from hybridlab.course.grading import grade as grading
 from hybridlab.course.grading.copies import student_copy
 from hybridlab.course.grading.launch import Launcher
@@ -244,6 +244,7 @@ def test_a_system_that_refuses_bubblewrap_gets_the_commands_that_enable_it(tmp_p
     refusing.chmod(0o755)
     tmp_path.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    monkeypatch.setattr(sandbox, "_options", lambda: "")  # what this program says is not kept for the tests after this one
     monkeypatch.setattr(cli, "launcher", shared_with())
     said = hybridlab("doctor")
     assert said.exit_code == 3
