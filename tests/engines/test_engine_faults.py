@@ -94,6 +94,18 @@ def look_late(group: Group, last: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(multiprocessing.connection, "wait", late)
 
 
+def test_the_end_of_a_rank_ends_no_other_process() -> None:
+    """Left alone, mpiexec ends all of them, most often within milliseconds."""
+    with Group("mpi", 2) as group:
+        rank, *others = group._pids
+        os.kill(rank, signal.SIGKILL)
+        end = time.monotonic() + LONG
+        while group_module._lives(rank) and time.monotonic() < end:
+            time.sleep(0.01)
+        time.sleep(0.5)
+        assert [group_module._lives(each) for each in (rank, *others)] == [False, True, True, True]
+
+
 PLACES = [
     (WHOLE, 1, 2, "ring", "the ring of stage 1"),
     (WHOLE, 0, 1, "begin", "the start"),
