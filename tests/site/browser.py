@@ -162,6 +162,11 @@ def held(locator: Locator) -> Any:
     return Held(locator)
 
 
+def address_of(page: Page) -> str:
+    """Return the address as the page has it: playwright is told of a new one only some time after a script of the page has set it."""
+    return str(page.evaluate("location.href"))
+
+
 def follow(link: Locator, url: str) -> None:
     """Click the link, and wait until the page at ``url`` has loaded and its widgets are drawn.
 

@@ -11,7 +11,7 @@ import pytest
 from accessibility import violations, without_others
 from browser import reload, reload_after
 from playwright.sync_api import Locator, Page, expect
-from visits import in_order
+from visits import as_new, in_order
 
 from hybridlab.widgets import Bet
 
@@ -354,13 +354,6 @@ def on_paper_the_answers_stand_without_buttons(page: Page) -> None:
     says(look_back(page), "Your bet was wrong.")
     for view in (question(page), look_back(page)):
         expect(view.get_by_role("button")).to_have_count(0)
-
-
-def as_new(page: Page) -> None:
-    """Load the page again, with nothing stored, as in the first place."""
-    page.evaluate("localStorage.clear()")
-    page.emulate_media(media="null")  # type: ignore[arg-type]
-    reload(page)
 
 
 def test_a_bet_with_choices(together: Callable[..., Page]) -> None:

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 from accessibility import thinned, violations
-from browser import reload
+from browser import address_of, reload
 from cases import in_turn
 from playwright.sync_api import Page, expect
 from visits import in_order
@@ -86,12 +86,12 @@ def test_the_filter(new_page: Any, files: str) -> None:
 def test_the_address_keeps_the_choice(new_page: Any, request: pytest.FixtureRequest, way: str) -> None:
     page = new_page(request.getfixturevalue(way) + CLAIMS_PAGE)
     page.get_by_role("radio", name="wrong").check()
-    assert page.url.endswith(f"{CLAIMS_PAGE}?verdict=wrong")
+    assert address_of(page).endswith(f"{CLAIMS_PAGE}?verdict=wrong")
     reload(page)
     expect(page.get_by_role("radio", name="wrong")).to_be_checked()
     assert shown(page) == ["wrong"] * COUNT["wrong"]
     page.get_by_role("radio", name="all").check()
-    assert page.url.endswith(CLAIMS_PAGE)
+    assert address_of(page).endswith(CLAIMS_PAGE)
 
 
 @in_turn(
@@ -108,7 +108,7 @@ def test_an_address_brings_a_choice_and_a_claim(new_page: Any, server: str, aske
     assert len(shown(page)) == rows
     if claim:
         expect(page.locator(claim)).to_be_in_viewport()
-    assert page.url.endswith(CLAIMS_PAGE + kept)
+    assert address_of(page).endswith(CLAIMS_PAGE + kept)
 
 
 def test_without_its_script_every_claim_is_shown_and_no_control(new_page: Any, server: str) -> None:

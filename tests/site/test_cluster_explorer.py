@@ -7,15 +7,13 @@ import copy
 import random
 import re
 from collections.abc import Callable
-from functools import wraps
 from typing import Any
 
 import pytest
-from browser import reload
 from lab_views import cluster, plan_map
 from lab_views.kind import choose, rows_of, setting_of
-from playwright.sync_api import Locator, Page
-from visits import in_order
+from playwright.sync_api import Locator
+from visits import THE_VIEW, as_new, in_order
 
 from hybridlab import A100_80GB, B200, FP16, Transformer
 from hybridlab.widgets import ClusterExplorer
@@ -214,12 +212,4 @@ def test_the_explorer(alone: Alone, explorer: ClusterExplorer) -> None:
         it_can_be_printed_with_its_plan_and_its_numbers,
         a_plan_chosen_by_keyboard_is_described_and_loaded,
     )
-
-    def asking(question: Callable[[Locator], None]) -> Callable[[Page], None]:
-        return wraps(question)(lambda page: question(page.locator(".live-widget > *")))
-
-    def as_new(page: Page) -> None:
-        page.emulate_media(media="null")  # type: ignore[arg-type]
-        reload(page)
-
-    in_order(page, [asking(question) for question in questions], again=as_new)
+    in_order(page, questions, again=as_new, part=THE_VIEW)

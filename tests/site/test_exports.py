@@ -10,7 +10,7 @@ from xml.etree import ElementTree as ET
 import pytest
 from cases import in_turn
 from playwright.sync_api import Locator, Page, expect
-from visits import DRAWN
+from visits import DRAWN, THE_VIEW, as_new, in_order
 
 from hybridlab import Costs, Schedule, Timeline, build, simulate
 from hybridlab.step import hybrid_step
@@ -56,16 +56,16 @@ def saved(view: Locator, kind: str, count: int, folder: Path) -> dict[str, str]:
     return texts
 
 
-def test_the_csv_of_each_timeline_is_the_librarys(together: Together, tmp_path: Path) -> None:
-    files = saved(together(explorer()).locator(".hybridlab-explorer"), "CSV", 2, tmp_path)
+def the_csv_of_each_timeline_is_the_librarys(view: Locator, tmp_path: Path) -> None:
+    files = saved(view, "CSV", 2, tmp_path)
     assert list(files) == ["zb-h1-4x8.csv", "dualpipe-4x8.csv"]
     for text, timeline in zip(files.values(), timelines(), strict=True):
         assert text == timeline.schedule.to_csv()
         assert Schedule.from_csv(text).turns == timeline.schedule.turns
 
 
-def test_the_trace_of_each_timeline_is_the_librarys(together: Together, tmp_path: Path) -> None:
-    files = saved(together(explorer()).locator(".hybridlab-explorer"), "Perfetto trace", 2, tmp_path)
+def the_trace_of_each_timeline_is_the_librarys(view: Locator, tmp_path: Path) -> None:
+    files = saved(view, "Perfetto trace", 2, tmp_path)
     assert list(files) == ["zb-h1-4x8.json", "dualpipe-4x8.json"]
     for (name, text), timeline in zip(files.items(), timelines(), strict=True):
         assert json.loads(text) == json.loads(json.dumps(timeline.to_chrome_trace()))
@@ -97,8 +97,7 @@ def pictured(root: ET.Element) -> list[list[str]]:
     return found
 
 
-def test_the_saved_picture_is_the_one_on_the_screen(together: Together, tmp_path: Path) -> None:
-    view = together(explorer()).locator(".hybridlab-explorer")
+def the_saved_picture_is_the_one_on_the_screen(view: Locator, tmp_path: Path) -> None:
     ((name, text),) = saved(view, "SVG", 1, tmp_path).items()
     assert name == "zb-h1-4x8-and-dualpipe-4x8.svg"
     assert not re.search(r"var\(|class=|style=|aria-|tabindex|https?://(?!www\.w3\.org/2000/svg)", text)
@@ -186,3 +185,12 @@ def test_the_row_of_buttons_fits(together: Together, width: int) -> None:
     page.set_viewport_size({"width": width, "height": 900})
     assert page.locator(".share button").all_text_contents() == ["Copy a link", "Save SVG", "Save CSV", "Save Perfetto trace"]
     assert page.locator(".share").evaluate("(row) => row.scrollWidth <= row.clientWidth")
+
+
+def test_files_of_timelines(together: Together, tmp_path: Path) -> None:
+    questions = (
+        the_csv_of_each_timeline_is_the_librarys,
+        the_trace_of_each_timeline_is_the_librarys,
+        the_saved_picture_is_the_one_on_the_screen,
+    )
+    in_order(together(explorer()), questions, tmp_path, again=as_new, part=THE_VIEW)

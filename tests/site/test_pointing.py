@@ -9,12 +9,11 @@ from typing import Any, NamedTuple
 
 import pytest
 from accessibility import violations
-from browser import reload
 from missing import here
 from playwright.sync_api import Locator, Page, expect
 from sweep_tables import some_table
 from test_views import MAKE
-from visits import in_order
+from visits import as_new, in_order
 
 from hybridlab.widgets import ErrorExplorer, SweepExplorer
 
@@ -159,11 +158,6 @@ def a_kept_place_is_seen_and_is_accessible(page: Page, case: Case) -> None:
     if here("axe"):
         found = violations(view.page, ".hybridlab-view")
         assert not found, "\n".join(found)
-
-
-def as_new(page: Page) -> None:
-    page.mouse.move(1, 1)
-    reload(page)
 
 
 @each_case

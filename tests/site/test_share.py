@@ -9,13 +9,14 @@ from typing import Any
 
 import pytest
 from accessibility import violations
-from browser import open_page
+from browser import address_of, open_page
 from cases import in_turn
 from hypothesis import given
 from hypothesis import strategies as st
 from playwright.sync_api import Locator, Page, expect
 from profiles import examples
 from test_views import MAKE
+from visits import as_new, in_order
 
 from hybridlab.widgets import Bet, MeshView
 
@@ -103,7 +104,7 @@ def test_a_link_sets_the_view_before_it_is_drawn(together: Together) -> None:
     page = together(mesh(), fragment=MESH)
     assert page.locator("select").evaluate_all("(all) => all.map((each) => each.value)") == ["3", "4", "7"]
     expect(page.locator(".told").first).to_contain_text("Rank 7 is stage")
-    assert page.url.endswith(MESH)
+    assert address_of(page).endswith(MESH)
     assert told(page) == []
 
 
@@ -123,16 +124,15 @@ def test_a_heading_is_still_an_anchor(together: Together) -> None:
     assert page.evaluate("document.querySelector(':target').id") == "heading"
     page.locator("select").first.select_option("3")
     page.evaluate(FOLLOWED)
-    assert "#view1?stages=3" in page.url
+    assert "#view1?stages=3" in address_of(page)
     go(page, "#heading")
     assert page.evaluate("document.querySelector('h2').getBoundingClientRect().top < innerHeight")
     assert told(page) == []
 
 
-def test_a_page_without_a_link_keeps_its_address_and_its_place(together: Together) -> None:
-    page = together(mesh(), mesh())
+def a_page_without_a_link_keeps_its_address_and_its_place(page: Page) -> None:
     page.evaluate(FOLLOWED)
-    assert "#" not in page.url
+    assert "#" not in address_of(page)
     assert page.evaluate("scrollY") == 0
 
 
@@ -156,46 +156,42 @@ def test_the_copied_link_brings_the_same_view(together: Together, name: str) -> 
     assert told(page) == []
 
 
-def test_the_button_of_each_view_copies_a_link_to_it_and_the_address_keeps_the_last_change(together: Together) -> None:
-    page = together(mesh(), mesh())
+def the_button_of_each_view_copies_a_link_to_it_and_the_address_keeps_the_last_change(page: Page) -> None:
     allow_copies(page)
     first, second = page.locator(".live-widget > *").all()
     second.get_by_label("Rank", exact=True).select_option("1")
     first.get_by_label("Stages, K").select_option("3")
     page.evaluate(FOLLOWED)
-    assert page.url.endswith("#view1?stages=3&replicas=1&rank=0")
+    assert address_of(page).endswith("#view1?stages=3&replicas=1&rank=0")
     assert copied(second).endswith("#view2?stages=2&replicas=1&rank=1")
     expect(second.locator(".share [role=status]")).to_contain_text("The address of the page keeps only the view that was changed last.")
     assert copied(first).endswith("#view1?stages=3&replicas=1&rank=0")
-    assert page.url.endswith("#view1?stages=3&replicas=1&rank=0")
+    assert address_of(page).endswith("#view1?stages=3&replicas=1&rank=0")
 
 
-def test_changes_make_no_entries_in_the_history(together: Together) -> None:
-    page = together(mesh())
+def changes_make_no_entries_in_the_history(page: Page) -> None:
     before = page.evaluate("history.length")
     for rank in ("1", "0", "1"):
         page.get_by_label("Rank", exact=True).select_option(rank)
         page.evaluate(FOLLOWED)
-    assert page.url.endswith("rank=1")
+    assert address_of(page).endswith("rank=1")
     assert page.evaluate("history.length") == before
     page.reload()
     expect(page.get_by_label("Rank", exact=True)).to_have_value("1")
 
 
-def test_a_link_that_cannot_be_copied_stands_selected_in_a_field(together: Together) -> None:
-    page = together(mesh())
+def a_link_that_cannot_be_copied_stands_selected_in_a_field(page: Page) -> None:
     page.evaluate(NO_COPIES)
     view = page.locator(".live-widget > *")
     view.get_by_role("button", name="Copy a link").press("Enter")
     field = view.get_by_label("Link", exact=True)
     expect(field).to_be_focused()
     assert field.get_attribute("readonly") is not None
-    assert page.evaluate("getSelection().toString()") == field.input_value() == f"{page.url}#view1?stages=2&replicas=1&rank=0"
+    assert page.evaluate("getSelection().toString()") == field.input_value() == f"{address_of(page)}#view1?stages=2&replicas=1&rank=0"
     expect(view.get_by_role("status").filter(has_text="did not allow")).to_be_visible()
 
 
-def test_a_page_without_a_clipboard_shows_the_link_too(together: Together) -> None:
-    page = together(mesh())
+def a_page_without_a_clipboard_shows_the_link_too(page: Page) -> None:
     page.evaluate("Object.defineProperty(navigator, 'clipboard', { value: undefined })")
     page.get_by_role("button", name="Copy a link").click()
     expect(page.get_by_label("Link", exact=True)).to_be_focused()
@@ -232,8 +228,7 @@ def test_the_row_is_accessible_and_fits(together: Together, width: int, scheme: 
     assert violations(page, ".live-widget") == []
 
 
-def test_the_row_is_not_printed(together: Together) -> None:
-    page = together(mesh())
+def the_row_is_not_printed(page: Page) -> None:
     page.emulate_media(media="print")
     assert not page.get_by_role("button", name="Copy a link").is_visible()
 
@@ -299,7 +294,7 @@ def says(page: Page, sentence: str, before: str | None) -> None:
 @in_turn("name", SHARED)
 def test_a_wrong_link_leaves_the_view_as_it_was_and_says_what_is_wrong(together: Together, name: str) -> None:
     page = together(MAKE[name]())
-    before, address = page.locator(".hybridlab-view").text_content(), page.url
+    before, address = page.locator(".hybridlab-view").text_content(), address_of(page)
     wrong = [wrong for kind, *wrong in WRONG if kind == name]
     for query, sentence in wrong:
         go(page, f"#view1?{query}")
@@ -428,3 +423,21 @@ def test_every_setting_comes_back_from_its_link(together: Together) -> None:
         assert read(page) == wanted
 
     check()
+
+
+def test_one_view(together: Together) -> None:
+    questions = (
+        changes_make_no_entries_in_the_history,
+        a_link_that_cannot_be_copied_stands_selected_in_a_field,
+        a_page_without_a_clipboard_shows_the_link_too,
+        the_row_is_not_printed,
+    )
+    in_order(together(mesh()), questions, again=as_new)
+
+
+def test_two_views(together: Together) -> None:
+    questions = (
+        a_page_without_a_link_keeps_its_address_and_its_place,
+        the_button_of_each_view_copies_a_link_to_it_and_the_address_keeps_the_last_change,
+    )
+    in_order(together(mesh(), mesh()), questions, again=as_new)

@@ -12,6 +12,7 @@ import pytest
 from accessibility import violations
 from cases import in_turn
 from playwright.sync_api import Locator, expect
+from visits import THE_VIEW, as_new, in_order
 
 from hybridlab.step import HybridStep
 from hybridlab.widgets import StepExplorer
@@ -138,8 +139,7 @@ def test_controls_picture_and_readout_fit_on_a_small_screen_and_stand_beside_on_
     assert told[0] >= picture[2]
 
 
-def test_on_paper_there_are_no_controls_and_no_veil_and_the_picture_is_whole(alone: Alone) -> None:
-    view = alone(MADE["latency"]())
+def on_paper_there_are_no_controls_and_no_veil_and_the_picture_is_whole(view: Locator) -> None:
     view.get_by_label("Zoom in").click()
     moved(view, 300)
     view.page.set_viewport_size({"width": 720, "height": 900})
@@ -164,9 +164,8 @@ def test_the_time_begins_where_the_trait_stands_and_nothing_is_veiled(alone: Alo
     assert "at 200 ms" in (view.locator(".told").text_content() or "")
 
 
-def test_play_ends_at_the_makespan(alone: Alone) -> None:
+def play_ends_at_the_makespan(view: Locator) -> None:
     explorer = MADE["latency"]()
-    view = alone(explorer)
     view.page.emulate_media(reduced_motion="no-preference")
     view.get_by_label("Speed", exact=True).select_option("4")
     view.get_by_role("button", name="Play").click()
@@ -180,9 +179,8 @@ def test_play_ends_at_the_makespan(alone: Alone) -> None:
     assert not view.locator(".veil").is_visible()
 
 
-def test_without_motion_the_time_goes_from_event_to_event(alone: Alone) -> None:
+def without_motion_the_time_goes_from_event_to_event(view: Locator) -> None:
     explorer = MADE["latency"]()
-    view = alone(explorer)
     edges = sorted({row[edge] for row in explorer.step.timeline.to_rows() for edge in ("start", "end")})
     view.get_by_label("Speed", exact=True).select_option("4")
     view.locator("input[id$=-time]").evaluate(
@@ -215,9 +213,8 @@ def test_each_message_and_each_hop_is_a_dot_on_its_way(alone: Alone, name: str) 
     assert most > 1
 
 
-def test_ranks_that_compute_nothing_say_at_the_cursor_what_they_wait_for(alone: Alone) -> None:
-    explorer = MADE["latency"]()
-    view, timeline = alone(explorer), explorer.step.timeline
+def ranks_that_compute_nothing_say_at_the_cursor_what_they_wait_for(view: Locator) -> None:
+    timeline = MADE["latency"]().step.timeline
     schedule, blocking = timeline.schedule, timeline.blocking_operation()
     seen = 0
     for time in np.linspace(0.01, 0.7, 30) * timeline.end.max():
@@ -268,9 +265,8 @@ def test_the_time_moves_without_new_elements(alone: Alone) -> None:
 # ---- the pointer ----
 
 
-def test_the_pointer_tells_a_click_keeps_and_escape_or_a_click_beside_lets_go(alone: Alone) -> None:
-    explorer = MADE["latency"]()
-    view, step = alone(explorer), explorer.step
+def the_pointer_tells_a_click_keeps_and_escape_or_a_click_beside_lets_go(view: Locator) -> None:
+    step = MADE["latency"]().step
     plot, told = view.locator(".plot"), view.locator(".told strong")
     before = told.text_content()
 
@@ -312,3 +308,14 @@ def test_arrow_keys_move_the_cursor_and_scroll_to_it(alone: Alone) -> None:
     picture.press("ArrowDown")
     assert (view.locator(".told").text_content() or "").startswith("Rank 1 (stage 1, replica 0) at 0 ms")
     assert picture.evaluate("(box) => box.scrollLeft") == 0
+
+
+def test_the_time(alone: Alone) -> None:
+    questions = (
+        play_ends_at_the_makespan,
+        without_motion_the_time_goes_from_event_to_event,
+        ranks_that_compute_nothing_say_at_the_cursor_what_they_wait_for,
+        the_pointer_tells_a_click_keeps_and_escape_or_a_click_beside_lets_go,
+        on_paper_there_are_no_controls_and_no_veil_and_the_picture_is_whole,
+    )
+    in_order(alone(MADE["latency"]()).page, questions, again=as_new, part=THE_VIEW)

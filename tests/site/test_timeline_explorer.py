@@ -15,6 +15,7 @@ from browser import open_page
 from cases import in_turn
 from explorers import VIEW
 from playwright.sync_api import Locator, expect
+from visits import THE_VIEW, as_new, in_order
 
 from hybridlab import Costs, Timeline, build, simulate
 from hybridlab.widgets import TimelineExplorer
@@ -44,8 +45,8 @@ def bar(view: Locator, text: str) -> Locator:
 # ---- the cursor ----
 
 
-def test_the_cursor_says_what_each_device_waits_for_and_holds(alone: Alone) -> None:
-    view, run = alone(TimelineExplorer(**SMALL)), timeline()
+def the_cursor_says_what_each_device_waits_for_and_holds(view: Locator) -> None:
+    run = timeline()
     blockers = run.blocking_operation()
     for share in (0.05, 0.25, 0.45, 0.7, 0.95):
         time = at(view, share)
@@ -65,8 +66,8 @@ def test_the_cursor_says_what_each_device_waits_for_and_holds(alone: Alone) -> N
                 assert waits[device] == f"waits for {run.ops[blockers[later[0]]]}"
 
 
-def test_messages_travel_between_their_devices(alone: Alone) -> None:
-    view, run = alone(TimelineExplorer(**SMALL)), timeline()
+def messages_travel_between_their_devices(view: Locator) -> None:
+    run = timeline()
     levels = view.locator(".paper").evaluate_all(
         "(all) => all.map((each) => Number(each.getAttribute('y')) + Number(each.getAttribute('height')) / 2)"
     )
@@ -85,8 +86,7 @@ def test_messages_travel_between_their_devices(alone: Alone) -> None:
     assert moving
 
 
-def test_the_cursor_plays_to_the_end_and_stops(alone: Alone) -> None:
-    view = alone(TimelineExplorer(**SMALL))
+def the_cursor_plays_to_the_end_and_stops(view: Locator) -> None:
     view.page.emulate_media(reduced_motion="no-preference")
     view.get_by_label("Speed").select_option("4")
     view.get_by_role("button", name="Play").click()
@@ -97,8 +97,8 @@ def test_the_cursor_plays_to_the_end_and_stops(alone: Alone) -> None:
     expect(view.locator(".veil")).to_be_hidden()
 
 
-def test_without_motion_the_cursor_jumps_from_event_to_event(alone: Alone) -> None:
-    view, run = alone(TimelineExplorer(**SMALL)), timeline()
+def without_motion_the_cursor_jumps_from_event_to_event(view: Locator) -> None:
+    run = timeline()
     events = {f"{time:g}" for time in [*run.start.tolist(), *run.end.tolist()]}
     view.get_by_label("Speed").select_option("4")
     view.evaluate("""(root) => {
@@ -112,8 +112,8 @@ def test_without_motion_the_cursor_jumps_from_event_to_event(alone: Alone) -> No
     assert set(view.evaluate("() => window.times")) <= events
 
 
-def test_the_cursor_works_from_the_keyboard(alone: Alone) -> None:
-    view, run = alone(TimelineExplorer(**SMALL)), timeline()
+def the_cursor_works_from_the_keyboard(view: Locator) -> None:
+    run = timeline()
     events = sorted({*run.start.tolist(), *run.end.tolist()})
     slider = view.locator("input[id$=-time]")
     slider.press("Home")
@@ -284,3 +284,14 @@ def test_all_of_it_fits_on_a_small_screen(alone: Alone, compare: str) -> None:
     assert told is not None
     assert picture is not None
     assert told["x"] >= picture["x"] + picture["width"], "on a wide screen the readout stands beside the picture"
+
+
+def test_the_cursor(alone: Alone) -> None:
+    questions = (
+        the_cursor_says_what_each_device_waits_for_and_holds,
+        messages_travel_between_their_devices,
+        without_motion_the_cursor_jumps_from_event_to_event,
+        the_cursor_works_from_the_keyboard,
+        the_cursor_plays_to_the_end_and_stops,
+    )
+    in_order(alone(TimelineExplorer(**SMALL)).page, questions, again=as_new, part=THE_VIEW)

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 from playwright.sync_api import Locator, expect
+from visits import THE_VIEW, as_new, in_order
 
 from hybridlab import Costs, Timeline, build, simulate
 from hybridlab.widgets import TimelineExplorer, TimelineFilm
@@ -39,15 +40,14 @@ def counted(run: Timeline, time: float) -> list[str]:
     return [f"{time:g}", f"{1 - busy.sum() / (4 * time):.3f}", str(most)]
 
 
-def test_without_motion_the_finished_picture_stands_there(alone: Alone) -> None:
-    view = film(alone)
+def without_motion_the_finished_picture_stands_there(view: Locator) -> None:
     assert rows(view) == [["33", "0.273", "8"], ["33", "0.273", "4"], ["27", "0.111", "4"]]  # as in the papers' figures
     expect(view.get_by_role("button", name="Play")).to_be_visible()
     assert [veil.is_visible() for veil in view.locator(".veil").all()] == [False] * 3
 
 
-def test_the_figures_are_counted_along(alone: Alone) -> None:
-    view, runs = film(alone), timelines()
+def the_figures_are_counted_along(view: Locator) -> None:
+    runs = timelines()
     slider = view.locator("input[id$=-time]")
     for time in (0, 4, 12.5, 33, 40, 66, 70.5, 80, 93):
         slider.evaluate("(each, time) => { each.value = time; each.dispatchEvent(new Event('input', { bubbles: true })); }", time)
@@ -56,19 +56,17 @@ def test_the_figures_are_counted_along(alone: Alone) -> None:
         assert rows(view) == wanted, time
 
 
-def test_it_begins_by_itself_and_can_be_stopped(alone: Alone) -> None:
-    view = film(alone)
+def it_begins_by_itself_and_can_be_stopped(view: Locator) -> None:
     view.page.emulate_media(reduced_motion="no-preference")
     view.page.reload()
     view.get_by_role("button", name="Pause").click()
     expect(view.get_by_role("button", name="Play")).to_be_visible()
     stopped = rows(view)
-    view.page.wait_for_timeout(200)
+    view.page.evaluate("new Promise((passed) => setTimeout(passed, 200))")  # some frames, in which a film that plays would go on
     assert rows(view) == stopped
 
 
-def test_it_is_played_to_the_end(alone: Alone) -> None:
-    view = film(alone)
+def it_is_played_to_the_end(view: Locator) -> None:
     view.page.emulate_media(reduced_motion="no-preference")
     view.get_by_label("Speed").select_option("4")
     view.get_by_role("button", name="Play").click()
@@ -76,8 +74,18 @@ def test_it_is_played_to_the_end(alone: Alone) -> None:
     expect(view.get_by_role("button", name="Play")).to_be_visible()
 
 
-def test_on_a_phone_the_slider_has_a_line_of_its_own(alone: Alone) -> None:
-    view = film(alone)
+def without_motion_a_pause_ends_the_jumps(view: Locator) -> None:
+    view.get_by_label("Speed").select_option("4")
+    view.locator("input[id$=-time]").press("Home")
+    view.get_by_role("button", name="Play").click()
+    expect(view.locator("tbody tr").first.locator("td").first).not_to_have_text("")
+    view.get_by_role("button", name="Pause").click()
+    stopped = rows(view)
+    view.page.evaluate("new Promise((passed) => setTimeout(passed, 600))")  # four times as long as between two events
+    assert rows(view) == stopped
+
+
+def on_a_phone_the_slider_has_a_line_of_its_own(view: Locator) -> None:
     slider, play = view.get_by_role("slider", name="Time"), view.get_by_role("button", name="Play")
     view.page.set_viewport_size({"width": 360, "height": 900})
     line, width, above, below = (
@@ -99,3 +107,15 @@ def test_a_time_between_events_is_told_in_four_digits(alone: Alone) -> None:
     slider.press("Home")
     slider.press("ArrowRight")
     assert told.inner_text() == "1.0003 ms", "an event has its own time"
+
+
+def test_a_film(alone: Alone) -> None:
+    questions = (
+        the_figures_are_counted_along,
+        without_motion_the_finished_picture_stands_there,
+        it_begins_by_itself_and_can_be_stopped,
+        it_is_played_to_the_end,
+        without_motion_a_pause_ends_the_jumps,
+        on_a_phone_the_slider_has_a_line_of_its_own,
+    )
+    in_order(alone(TimelineFilm(NAMES, devices=4, microbatches=8)).page, questions, again=as_new, part=THE_VIEW)

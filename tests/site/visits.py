@@ -14,8 +14,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
+from browser import open_page
 from playwright.sync_api import Page
 
+THE_VIEW = ".live-widget > *"  # the only widget of a page
 DRAWN = "new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn)))"
 SIZED = "([wide, scheme]) => innerWidth === wide && document.documentElement.dataset.theme === scheme"
 
@@ -66,14 +68,30 @@ def told_by(question: Callable[..., None], *given: Any) -> list[str]:
     return []
 
 
-def in_order(page: Page, questions: Sequence[Callable[..., None]], *given: Any, again: Callable[[Page], object] | None = None) -> None:
-    """Ask all questions of one page; raise an AssertionError that names those that fail. Before each, ``again`` makes the page as new."""
+def in_order(
+    page: Page, questions: Sequence[Callable[..., None]], *given: Any, again: Callable[[Page], object] | None = None, part: str = ""
+) -> None:
+    """Ask all questions of one page; raise an AssertionError that names those that fail.
+
+    Before each question but the first, ``again`` makes the page as new. With ``part``, a selector, the questions are of this part of it.
+    """
     told = []
     for place, question in enumerate(questions):
         if place and again:
             again(page)
-        told += told_by(question, page, *given)
+        told += told_by(question, page.locator(part) if part else page, *given)
     assert not told, f"{len(told)} of {len(questions)} questions fail:\n" + "\n\n".join(told)
+
+
+def as_new(page: Page) -> None:
+    """Open a page with widgets again, with nothing stored, without a setting in its address, and without the settings of a test."""
+    page.mouse.move(1, 1)
+    page.evaluate("localStorage.clear()")
+    address = str(page.evaluate("location.href.split('#')[0]"))
+    page.goto("about:blank")  # where the timer ends with which the address follows the reader
+    page.set_viewport_size({"width": 1280, "height": 900})
+    page.emulate_media(color_scheme="light", reduced_motion="reduce", media="null")  # type: ignore[arg-type]
+    open_page(page, address)
 
 
 def faults_of(visit: Visit) -> list[str]:
