@@ -29,6 +29,7 @@ LIST = ROOT / "tests/mutants.toml"
 SIZES = {"kernel": (), "test": (), "check": ("-m", "", "--hypothesis-profile=full")}  # what pytest is told
 LEFT_OUT = (".git", "dist", ".mypy_cache", ".ruff_cache", ".pytest_cache", ".hypothesis", "__pycache__")
 BESIDE = (".venv", "tests/node_modules")  # copies share them
+LONGEST = 1800  # seconds; a fault can make a loop endless
 BUILD_SITE = [".venv/bin/jupyter-book", "build", ".", "-W", "-n", "--keep-going", "--all", "--quiet"]
 
 Answer = TypeVar("Answer")
@@ -70,13 +71,18 @@ def copied(folder: Path) -> Path:
 
 def found_by(top: Path, room: str, size: str) -> str | None:
     """Return the first test of a room that fails in a copy of the project, or None if all pass."""
-    setting = {name: value for name, value in os.environ.items() if name != "CI"} | {"PYTHONPATH": str(top), "OPENBLAS_NUM_THREADS": "1"}
+    setting = {name: value for name, value in os.environ.items() if name != "CI"}
+    setting |= {"PYTHONPATH": str(top), "OPENBLAS_NUM_THREADS": "1", "HYBRIDLAB_MUTANTS": "1"}
     if room == "site":
         built = subprocess.run(BUILD_SITE, cwd=top, env=setting, capture_output=True, text=True, check=False)
         if built.returncode:
             return "the build of the site"
     tests = [*SIZES[size], "-x", "-q", "-p", "no:cacheprovider", f"tests/{room}"]
-    ran = subprocess.run([sys.executable, "-m", "pytest", *tests], cwd=top, env=setting, capture_output=True, text=True, check=False)
+    command = [sys.executable, "-m", "pytest", *tests]
+    try:
+        ran = subprocess.run(command, cwd=top, env=setting, capture_output=True, text=True, check=False, timeout=LONGEST)
+    except subprocess.TimeoutExpired:
+        return f"the tests do not end within {LONGEST} s"
     if ran.returncode == 0:
         return None
     failed = re.search(r"^(?:FAILED|ERROR) (\S+)", ran.stdout, flags=re.MULTILINE)
