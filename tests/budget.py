@@ -22,8 +22,8 @@ def folder_of(test: str) -> str:
 
 
 def counted(tests: Iterable[str]) -> Counter[str]:
-    """Return how many of these tests each folder has."""
-    return Counter(map(folder_of, tests))
+    """Return how many of these tests each folder has; benchmarks are no tests."""
+    return Counter(folder for folder in map(folder_of, tests) if folder != "tests/benchmarks")
 
 
 def size_of(config: pytest.Config) -> str:

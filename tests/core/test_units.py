@@ -64,7 +64,7 @@ def test_a_trace_is_in_microseconds_whatever_the_unit(unit: str) -> None:
 
 @pytest.mark.parametrize("unit", IN_A_SECOND)
 def test_threads_sleep_the_real_length_of_their_costs(unit: str) -> None:
-    """The run has 60 ms of work. The timeline has the unit of the costs; it is never shorter than 60 ms. A wrong unit is wrong by 1000 or more."""
+    """The run has 60 ms of work and is never shorter. A wrong unit is wrong by 1000 or more."""
     length = IN_A_SECOND[unit] / 1000
     costs = Costs(forward=10 * length, backward=20 * length, unit=unit)
     run = run_threads(build("gpipe", 1, 2), costs, optimiser=0)
