@@ -28,6 +28,18 @@ SOLUTION = next(cell.source for cell in lab_cells("lab08") if "solution" in cell
 RUNNER = SOLUTION.partition("\n\ncheck")[0] + "\n"
 
 
+FOR_EVER = 20.0  # seconds, far more than the patience of a judge; afterwards a thread ends, because Python waits for its threads at the end
+
+
+class Patience(threading.Condition):
+    """A condition for programs that wait for ever: their threads end when nobody has waked them for long."""
+
+    def wait(self, timeout: float | None = None) -> bool:
+        if not super().wait(FOR_EVER if timeout is None else timeout) and timeout is None:
+            raise SystemExit
+        return True
+
+
 def runner(*changes: tuple[str, str]) -> Callable[..., Any]:
     """Return the worked solution with some of its code replaced by what a student could write."""
     source = RUNNER
@@ -37,7 +49,7 @@ def runner(*changes: tuple[str, str]) -> Callable[..., Any]:
     names: dict[str, Any] = {
         "threading": threading,
         "time": time,
-        "Condition": threading.Condition,
+        "Condition": Patience,
         "ThreadPoolExecutor": ThreadPoolExecutor,
     }
     exec(source, names)  # noqa: S102 - a cell of our own lab
@@ -122,7 +134,7 @@ def a_thread_for_each_operation(orders: Any, work: Any, lost: Any) -> Any:
     return sums
 
 
-def with_queues(inbox: Any, keys: Any, orders: Any, work: Any, lost: Any, timeout: Any = None, slow_links: bool = False) -> Any:
+def with_queues(inbox: Any, keys: Any, orders: Any, work: Any, lost: Any, timeout: float = FOR_EVER, slow_links: bool = False) -> Any:
     """Take each message out of a queue, with a thread for each device. Errors of threads are raised.
 
     With ``slow_links`` a message to another device arrives when that device has sent what it made of the message before, even if it has
@@ -166,7 +178,7 @@ def one_queue_for_each_receiver(orders: Any, work: Any, lost: Any) -> Any:
     return with_queues([queue.Queue() for _ in orders], lambda name: int(name[0]), orders, work, lost, timeout=1.5, slow_links=True)
 
 
-def one_queue_for_each_operation(orders: Any, work: Any, lost: Any, timeout: Any = None) -> Any:
+def one_queue_for_each_operation(orders: Any, work: Any, lost: Any, timeout: float = FOR_EVER) -> Any:
     """Wait for ever for a message that is lost."""
     return with_queues({name: queue.Queue() for line in orders for name in line.split()}, str, orders, work, lost, timeout)
 
