@@ -48,9 +48,8 @@ VIOLATIONS = """async ([within, rules]) => {
 # lists, paragraphs, entries of the library, bars of pictures. They are most of a page. Two parts look the same if their elements, classes,
 # roles and colours are the same, and if the same of them have words and names. Parts that another element names stay.
 THINNED = """() => {
-  const parts = new Set(("LI TR P PRE DIV SECTION DL TABLE FIGURE UL OL BLOCKQUOTE DETAILS A BUTTON CODE EM SPAN STRONG math svg "
-    + "g rect line path polygon circle text use").split(" "));
-  const whole = "a, button, summary, label, legend, caption, option, math, h1, h2, h3, h4, h5, h6"; // their words are their names
+  const parts = new Set("LI TR P PRE DIV SECTION DL TABLE FIGURE UL OL BLOCKQUOTE DETAILS A BUTTON CODE EM SPAN STRONG math".split(" "));
+  const whole = "a, button, summary, label, legend, caption, option, math, svg, h1, h2, h3, h4, h5, h6"; // their words are their names
   const naming = ["for", "aria-labelledby", "aria-describedby", "aria-controls", "aria-owns"];
   const telling = ["class", "role", "type", "aria-hidden", "style", "fill", "stroke"];
   const named = [...document.querySelectorAll(naming.map((name) => `[${name}]`).join())]
@@ -79,13 +78,19 @@ THINNED = """() => {
     for (const child of [...element.children]) {
       const look = `${path}|${lookOf(child)}`;
       seen.set(look, (seen.get(look) ?? 0) + 1);
-      const behind = child.matches("svg *:not(text, use)") && !child.closest(".hybridlab-view"); // perhaps the ground of a text in a figure
-      const stays = behind || !parts.has(child.tagName) || child.hasAttribute("role") || named.some((each) => child.contains(each));
+      const stays = !parts.has(child.tagName) || child.hasAttribute("role") || named.some((each) => child.contains(each));
       if (seen.get(look) > 2 && !stays) child.remove();
       else if (!child.matches(whole)) thin(child, `${path}>${child.localName}.${child.getAttribute("class")}`);
     }
   };
   thin(document.body, "");
+  const places = / (x|y|x1|x2|y1|y2|cx|cy|width|height|transform|points|d|aria-label|data-[a-z]+)="[^"]+"/g;
+  for (const bar of document.querySelectorAll(".hybridlab-view svg :is(g, rect, line, path, polygon, text)")) {
+    if (!bar.isConnected) continue;
+    const look = [bar.parentElement.getAttribute("class"), bar.outerHTML.replaceAll(places, " $1").replaceAll(/>[^<]+</g, ">.<")].join(";");
+    seen.set(look, (seen.get(look) ?? 0) + 1);
+    if (seen.get(look) > 2) bar.remove();
+  }
 }"""
 
 

@@ -13,7 +13,7 @@ from missing import here
 from playwright.sync_api import Locator, Page, expect
 from sweep_tables import some_table
 from test_views import MAKE
-from visits import as_new, in_order
+from visits import DRAWN, as_new, in_order
 
 from hybridlab.widgets import ErrorExplorer, SweepExplorer
 
@@ -126,6 +126,7 @@ def a_drag_keeps_where_it_ends(page: Page, case: Case) -> None:
 def a_finger_keeps_where_it_taps_and_where_it_is_lifted_after_a_drag(page: Page, case: Case) -> None:
     view = page.locator(".live-widget > *")
     view.page.set_viewport_size({"width": 360, "height": 800})
+    view.page.evaluate(DRAWN)
     tools = view.page.context.new_cdp_session(view.page)
     tools.send("Emulation.setTouchEmulationEnabled", {"enabled": True})
 
