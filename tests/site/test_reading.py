@@ -22,6 +22,7 @@ each_way = pytest.mark.parametrize("way", ["server", "files"])
 # some browsers do not let a page from a file use the clipboard, so the test records the copied text
 CLIPBOARD = """Object.defineProperty(navigator, "clipboard", { value: { writeText: async (text) => { window.copied = text; } } });
 document.execCommand = () => { window.copied = String(getSelection()) || document.activeElement.value; return true; };"""
+VIEWS = "[...new Set([...document.querySelectorAll('.hybridlab-view')].map((view) => getComputedStyle(view).colorScheme))]"
 IS_SEEN = """(fold) => fold.lastElementChild.checkVisibility({ visibilityProperty: true })
   && fold.lastElementChild.getBoundingClientRect().height > 0"""
 
@@ -123,6 +124,7 @@ def test_the_switch_changes_the_colours_and_they_stay(new_page: Any, request: An
         page.locator(".theme-switch-button:visible").click()
         theme = page.evaluate("document.documentElement.dataset.theme")
         seen.add((theme, page.evaluate(ground), page.evaluate(picture)))
+        assert page.evaluate(VIEWS) == [theme]
     assert {theme for theme, *_ in seen} == {"light", "dark"}
     assert len(seen) == 2, "text and picture follow"
 
@@ -132,6 +134,8 @@ def test_the_switch_changes_the_colours_and_they_stay(new_page: Any, request: An
 
     reload_after(page, dark, kept="document.documentElement.dataset.theme === 'dark'")
     assert page.evaluate("document.documentElement.dataset.theme") == "dark"
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    assert page.evaluate(VIEWS) == ["light"], "paper is white"
 
 
 @in_turn("lab", [name for name in page_names() if name.startswith("labs/")] or ["labs"])
