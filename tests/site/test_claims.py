@@ -63,6 +63,16 @@ def a_link_to_a_hidden_claim_shows_it(page: Page) -> None:
     assert len(shown(page)) == 76
 
 
+def a_link_to_a_place_in_a_hidden_section_shows_it(page: Page) -> None:
+    page.get_by_role("radio", name="depends").check()
+    inside = page.locator("article section[hidden] [id]:not([hidden])").first
+    expect(inside).to_be_hidden()
+    name = inside.get_attribute("id")
+    page.evaluate("(name) => { location.hash = name; }", name)
+    expect(page.get_by_role("radio", name="all")).to_be_checked()
+    assert len(shown(page)) == 76
+
+
 def a_group_that_stays_empty_is_seen(page: Page) -> None:
     page.get_by_role("radio", name="depends").check()
     hidden = page.locator("article section[hidden]")
@@ -77,6 +87,7 @@ def test_the_filter(new_page: Any, files: str) -> None:
         the_keyboard_chooses_which_verdicts_are_shown,
         every_table_has_one_fold,
         a_link_to_a_hidden_claim_shows_it,
+        a_link_to_a_place_in_a_hidden_section_shows_it,
         a_group_that_stays_empty_is_seen,
     )
     in_order(new_page(files + CLAIMS_PAGE), questions)

@@ -18,12 +18,20 @@ Together = Callable[..., Page]
 BET = Bet("sources.sooner", "Which is sooner?", choices=("GPipe", "1F1B"))
 # the vertical space between each label and the focus ring of its control: negative if the ring covers the label
 RINGS = """async (root) => {
+  const light = (colour) => {
+    const [red, green, blue] = colour.match(/[\\d.]+/g).map((each) => each / 255)
+      .map((each) => (each <= 0.04045 ? each / 12.92 : ((each + 0.055) / 1.055) ** 2.4));
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue;
+  };
+  const contrast = (one, other) => (Math.max(one, other) + 0.05) / (Math.min(one, other) + 0.05);
+  const ground = light(getComputedStyle(root).backgroundColor);
   const labelled = [...root.querySelectorAll("label")].filter((label) => label.control?.checkVisibility());
   const above = labelled.filter((label) => label.getBoundingClientRect().bottom <= label.control.getBoundingClientRect().top + 1);
   return above.map((label) => {
     label.control.focus({ focusVisible: true });
-    const { outlineStyle, outlineOffset, outlineWidth } = getComputedStyle(label.control);
+    const { outlineStyle, outlineOffset, outlineWidth, outlineColor } = getComputedStyle(label.control);
     if (outlineStyle === "none") throw new Error(`${label.textContent} has no ring`);
+    if (contrast(light(outlineColor), ground) < 3) throw new Error(`the ring of ${label.textContent} cannot be seen`);
     const ring = Math.max(parseFloat(outlineOffset) + parseFloat(outlineWidth), 0);
     return label.control.getBoundingClientRect().top - ring - label.getBoundingClientRect().bottom;
   });
