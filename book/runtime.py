@@ -17,6 +17,7 @@ from collections.abc import Iterable, Mapping
 from http.client import HTTPException
 from pathlib import Path
 from typing import Any
+from urllib.error import HTTPError
 from urllib.request import urlopen
 
 from jupyterlite_pyodide_kernel.constants import PYODIDE_CDN_URL, PYODIDE_PYTHON_VERSION
@@ -142,4 +143,6 @@ def fetched(where: str, name: str) -> bytes:
         with urlopen(f"{where}/{name}", timeout=PATIENCE) as answer:  # noqa: S310 - the address of Pyodide's file server
             return bytes(answer.read())
     except (OSError, HTTPException) as error:
+        if isinstance(error, HTTPError):
+            error.close()  # it holds the page that the server has sent with it
         raise LiteError(f"{name} cannot be read from {where} ({error}). {VARIABLE} can also be the path of {RELEASE}.") from error
