@@ -103,7 +103,7 @@ torch-check: $(STAMP)
 	@HYBRIDLAB_TORCH=1 $(BIN)/python -m pytest -q -m torch tests/engines
 
 outside: $(STAMP)
-	@$(BIN)/python -m pytest -q tests/outside
+	@$(BIN)/python -m pytest -q -m '' --hypothesis-profile=full tests/outside
 
 mutants: $(STAMP)
 	@$(BIN)/python tests/mutants.py $(ROOM)
