@@ -13,7 +13,7 @@ SECONDS = 120  # far more than any cell needs
 
 
 @pytest.fixture(scope="module")
-def cell(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Run]:
+def kernel(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Run]:
     """Return a function that runs a cell in a kernel and returns what it shows. It can stop the cell when it prints "begun"."""
     folder = tmp_path_factory.mktemp("notebooks")
     with pytest.MonkeyPatch.context() as patch:
@@ -37,10 +37,16 @@ def cell(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Run]:
         client.execute_interactive(source, output_hook=hook, timeout=SECONDS, allow_stdin=False)
         return "".join(shown)
 
-    run("from hybridlab import check, part\nimport numpy as np")
     yield run
     client.stop_channels()
     manager.shutdown_kernel(now=True)
+
+
+@pytest.fixture
+def cell(kernel: Run) -> Run:
+    """Return the same function, with the names that all cells here use."""
+    kernel("%reset -f\nfrom hybridlab import check, part\nimport numpy as np")
+    return kernel
 
 
 def test_an_endless_loop_can_be_stopped(cell: Run) -> None:
@@ -62,7 +68,7 @@ def test_the_line_of_the_cell_is_shown(cell: Run) -> None:
     assert "line 3 of your cell, `return lines[devices]`, raises" in " ".join(shown.split())
 
 
-def test_a_passed_function_is_kept_beside_the_notebook_and_found_again(cell: Run) -> None:
+def test_a_passed_function_is_kept_beside_the_notebook_in_a_file_that_can_be_read_and_is_found_again(cell: Run) -> None:
     cell("def warm_up(device, devices, microbatches):\n    return int(np.minimum(devices - 1 - device, microbatches))")
     shown = cell(
         "def one_f_one_b(devices, microbatches):\n"
@@ -80,8 +86,5 @@ def test_a_passed_function_is_kept_beside_the_notebook_and_found_again(cell: Run
     shown = cell("%reset -f\nfrom hybridlab import part\nmine = part('one_f_one_b', otherwise=None)\nprint(mine(1, 1))\nmine")
     assert shown.startswith("['0F0 0B0']\n")
     assert "your own, from my_parts/one_f_one_b.py" in shown
-
-
-def test_the_part_is_a_file_that_a_student_can_read(cell: Run) -> None:
     source = cell("from pathlib import Path\nprint(Path('my_parts/one_f_one_b.py').read_text())")
     assert source.index("import numpy as np") < source.index("def warm_up") < source.index("def one_f_one_b")
