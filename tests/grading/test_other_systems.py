@@ -23,7 +23,9 @@ def elsewhere(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -
     for name in WITHOUT[request.param]:
         monkeypatch.delattr(os, name, raising=False)
     if request.param == "win32":
-        monkeypatch.setattr(shutil, "_use_fd_functions", False)  # found out once, when Python starts: Windows has none of them
+        # Python finds out once, when it starts, that Windows has none of them
+        monkeypatch.setattr(shutil, "_use_fd_functions", False)
+        monkeypatch.setattr(shutil, "_rmtree_impl", shutil._rmtree_unsafe, raising=False)  # Python 3.14
     return str(request.param)
 
 
