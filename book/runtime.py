@@ -94,9 +94,8 @@ def unpack(archive: Path, folder: Path, integrity: str) -> None:
     if f"sha512-{got}" != integrity:
         raise LiteError(f"{archive.name} is not the file that is expected: its integrity is sha512-{got}, and {integrity} is pinned.")
     with tarfile.open(archive) as opened:
-        opened.extractall(archive.parent, filter="data")
-    for name in CORE:
-        shutil.copy(archive.parent / "package" / name, folder)
+        for name in CORE:
+            (folder / name).write_bytes(opened.extractfile(f"package/{name}").read())
 
 
 def choose(folder: Path, where: str, wanted: Iterable[str]) -> None:

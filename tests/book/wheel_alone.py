@@ -8,9 +8,9 @@ python tests/book/wheel_alone.py version v0.1.0             ends with an error i
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
-import tarfile
 import tempfile
 from pathlib import Path
 
@@ -36,8 +36,8 @@ def build(folder: Path) -> tuple[Path, Path]:
     subprocess.run([*hatchling, "-t", "sdist"], cwd=ROOT, check=True)
     name = f"hybridlab-{version()}"
     sdist, wheel = folder / f"{name}.tar.gz", folder / f"{name}-py3-none-any.whl"
-    with tempfile.TemporaryDirectory() as unpacked, tarfile.open(sdist) as archive:
-        archive.extractall(unpacked, filter="data")
+    with tempfile.TemporaryDirectory() as unpacked:
+        shutil.unpack_archive(sdist, unpacked)
         subprocess.run([*hatchling, "-t", "wheel"], cwd=Path(unpacked) / name, check=True)
     return sdist, wheel
 
