@@ -23,12 +23,14 @@ from hybridlab.course.tasks import TASKS, Build, Question, Student
 
 SECRET = "a secret of the tests, long enough"  # noqa: S105 - it protects nothing
 PATIENT_COMMAND = f"""
+import signal
+signal.signal(signal.SIGINT, signal.default_int_handler)
 from hybridlab.__main__ import command
 from hybridlab.course.grading import launch
 from hybridlab.course.grading.sandbox import Limits
 launch.Limits = lambda: Limits({PATIENT.seconds_a_cell}, {PATIENT.seconds_a_notebook})
 command()
-"""  # a program: the command, with time without end for right answers
+"""  # the command, with time without end for right answers; Ctrl-C reaches it also if a shell runs these tests in the background
 TWISTED = Path(__file__).parents[1] / "labs" / "twisted"
 needs_bubblewrap = pytest.mark.needs("bwrap")
 _KEPT = contextlib.ExitStack()  # open until the tests end
