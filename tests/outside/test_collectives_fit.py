@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from fit_links import RANKS, fit_knots, fit_link, measured
+from test_collectives_measured import pieces
 
 from hybridlab.collectives import A100_KNOTS, A100_LINKS, A100_SECONDS, Link, all_reduce_time, bus_bandwidth, measured_time
 
@@ -23,22 +24,6 @@ def between(nbytes: Any, seconds: Any) -> Any:
 def ring(ranks: int, nbytes: Any, link: Link) -> Any:
     """Return the time of a ring by its formula: 2(n-1) latencies, and the time of 2(n-1)/n of the bytes."""
     return 2 * (ranks - 1) * (link.latency + nbytes / ranks / link.bandwidth)
-
-
-def pieces(knots: Any, nbytes: Any) -> Any:
-    """Return the times of straight pieces on logarithmic axes, one size at a time.
-
-    Beyond the ends, they follow the docstring of measured_time.
-    """
-    found = []
-    for size in np.atleast_1d(nbytes):
-        if size >= A100_KNOTS[-1]:
-            found.append(knots[-1] * size / A100_KNOTS[-1])
-            continue
-        right = max(1, sum(place < size for place in A100_KNOTS))
-        (x0, x1), (y0, y1) = A100_KNOTS[right - 1 : right + 1], knots[right - 1 : right + 1]
-        found.append(y0 * (max(size, x0) / x0) ** (np.log(y1 / y0) / np.log(x1 / x0)))
-    return np.array(found)
 
 
 def off(predicted: Any, seconds: Any) -> Any:
