@@ -89,14 +89,15 @@ def started(folder: Path, out: Path, *more: object) -> Iterator["subprocess.Pope
     for student, answers in (("ana", {}), ("ben", {"lab02.t2": SLEEPS})):
         save(folder / f"lab02_{student}.ipynb", answered("lab02", answers, student))
     repository = str(Path(library.__file__).parents[1])
-    environment = {**os.environ, "HYBRIDLAB_SECRET": SECRET, "PYTHONPATH": repository}
+    environment = {**os.environ, "HYBRIDLAB_SECRET": SECRET, "PYTHONPATH": repository, "TMPDIR": str(folder.parent)}
     command = [sys.executable, "-c", PATIENT_COMMAND, "grade", str(folder), "--lab", "lab02", "--out", str(out), *map(str, more)]
     pipe = subprocess.PIPE
     with subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True, env=environment, start_new_session=True) as process:
         try:
             yield process
         finally:
-            interrupted(process)
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
 
 
 def below(parent: int) -> dict[int, bytes]:

@@ -29,7 +29,7 @@ from graded_class import (
     shared_launcher,
     solved,
 )
-from grading_worlds import PATIENT
+from grading_worlds import PATIENT, lab_spec
 
 from hybridlab.course.grading import cli, launch, reports, session
 from hybridlab.course.grading import grade as grading
@@ -37,10 +37,11 @@ from hybridlab.course.grading.cases import Secret
 from hybridlab.course.grading.copies import student_copy
 from hybridlab.course.grading.grade import Assignment, grade_all
 from hybridlab.course.grading.launch import Launcher
+from hybridlab.course.grading.marking import MOST_RESTARTS, Player
 from hybridlab.course.grading.marks import TaskMark
 from hybridlab.course.grading.notebook import CodeCell
 from hybridlab.course.grading.sandbox import Runtime
-from hybridlab.course.grading.session import Budget, Session
+from hybridlab.course.grading.session import Budget, Ended, Session
 from hybridlab.course.grading.specs import LabSpec
 from hybridlab.course.grading.submissions import find_submissions
 from hybridlab.course.tasks import TASKS, Student
@@ -301,6 +302,27 @@ def test_work_that_ends_every_worker_gets_no_points_and_no_person(tmp_path: Path
     marks = graded(tmp_path / "out")["ana"]
     assert (marks.points, marks.needs_person) == (0, "")
     assert {task.code for task in marks.tasks} == {"ended"}
+
+
+def test_a_notebook_that_ends_every_worker_gets_no_more_workers_for_its_next_tasks() -> None:
+    started = []
+
+    class Ends(Session):
+        alive = busy = False
+
+        def __init__(self) -> None:
+            started.append(self)
+            assert len(started) <= MOST_RESTARTS, "more workers than a notebook may have"
+
+        def run(self, source: str, label: str) -> Any:
+            raise Ended(f"{label} ended", "ended")
+
+        def close(self) -> None:
+            pass
+
+    player = Player([CodeCell(f"ends({number})") for number in range(2 * MOST_RESTARTS)], lab_spec("lab02"), Ends)
+    assert [player.played() for _ in range(3)] == [None] * 3
+    assert len(started) == MOST_RESTARTS
 
 
 @needs_bubblewrap

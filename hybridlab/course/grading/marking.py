@@ -95,7 +95,7 @@ class Player:
         if self._played is not None and self._played.session.alive and self._played.session.busy:
             self._played.session.close()  # a function that waits for ever still runs there
         while self._played is None or not self._played.session.alive:
-            if next(self._restarts) == MOST_RESTARTS:
+            if next(self._restarts) >= MOST_RESTARTS:
                 return None
             self._played = Played(self._open())
             self._play(self._played)
