@@ -1,12 +1,14 @@
 """Test what a worker sees and may do in its sandbox. Each check is tried on a sandbox in which what it looks for is missing."""
 
+import atexit
 import shutil
+import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 from cases import in_turn, refusal
 from grading_worlds import PATIENT, World, made_runtime, new_world, verdict
@@ -110,22 +112,36 @@ def as_root(given: Arguments) -> Arguments:
     return ["--uid", "0", "--gid", "0", *without("--uid", str(NOBODY), "--gid", str(NOBODY))(given)]
 
 
-LIBRARY = str(Path(sandbox.__file__).parents[2])
-SITE = str(Path(np.__file__).parents[1])
-HERE = str(Path(__file__).parent)
+@cache
+def open_folder() -> Path:
+    """Return a folder with the library and pip that every worker reaches, also where those of the project are closed to nobody."""
+    given = tempfile.TemporaryDirectory(prefix="hybridlab-tests-", dir=sandbox.folder_for_copies())
+    atexit.register(given.cleanup)
+    folder = Path(given.name)
+    folder.chmod(0o755)
+    sandbox._copy_folder(Path(sandbox.__file__).parents[2], folder / "hybridlab", shutil.ignore_patterns("__pycache__"))
+    (folder / "pip").mkdir(mode=0o755)
+    return folder
+
+
+def showing(name: str, place: str) -> Callable[[Arguments], Arguments]:
+    """Return what shows a part of that folder at a place of the sandbox."""
+    return lambda given: more("--ro-bind", str(open_folder() / name), place)(given)
+
+
 PROBES = (
     Probe("there is no /proc", "os.path.exists('/proc')", False, more("--proc", "/proc")),
-    Probe("there is nothing of the course", "os.path.exists('/course')", False, more("--ro-bind", HERE, "/course")),
+    Probe("there is nothing of the course", "os.path.exists('/course')", False, showing("pip", "/course")),
     Probe("there are few devices", "sorted(os.listdir('/dev'))", ["null", "urandom"], more("--dev", "/dev")),
-    Probe("other packages are not there", "visible('pytest') or visible('pip')", False, more("--ro-bind", SITE, "/packages")),
+    Probe("other packages are not there", "visible('pytest') or visible('pip')", False, showing(".", "/packages")),
     Probe("numpy is there", "visible('numpy')", True, more("--tmpfs", "/packages")),
-    Probe("the library is not there for a build", "visible('hybridlab')", False, more("--ro-bind", LIBRARY, "/packages/hybridlab")),
+    Probe("the library is not there for a build", "visible('hybridlab')", False, showing("hybridlab", "/packages/hybridlab")),
     Probe("the library is there", "visible('hybridlab.schedules')", True, more("--tmpfs", "/packages"), kind="library"),
     Probe(
         "the tasks and their judges are not there",
         "visible('hybridlab.course.tasks') or visible('hybridlab.course.grading')",
         False,
-        more("--ro-bind", LIBRARY, "/packages/hybridlab"),
+        showing("hybridlab", "/packages/hybridlab"),
         kind="library",
     ),
     Probe("the worker is nobody", "(os.getuid(), os.getgid())", (NOBODY, NOBODY), as_root),
