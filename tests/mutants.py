@@ -146,7 +146,7 @@ def main(words: Sequence[str]) -> int:
     """Try the chosen faults, several at a time; return 1 if one was not found by its size, otherwise 0."""
     faults, lost = chosen(words), []
     rooms = list(dict.fromkeys(each.room for each in faults))
-    processes = os.cpu_count() or 1
+    processes, widest = os.cpu_count() or 1, max(len(each.name) for each in faults)
     with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(processes) as pool:
         copies = Copies(Path(folder), processes)
         without = pool.map(lambda room: copies.ask(partial(found_by, room=room, size="check" if room == "site" else "test")), rooms)
@@ -159,7 +159,7 @@ def main(words: Sequence[str]) -> int:
         ):
             words_for_it, in_time = told(mutant, size)
             lost += [mutant.name] * (not in_time)
-            print(f"{mutant.room:<9}{mutant.name:<52}{words_for_it:<18}{seconds:>5.0f} s  {test}", flush=True)
+            print(f"{mutant.room:<9}{mutant.name:<{widest}}  {words_for_it:<18}{seconds:>5.0f} s  {test}", flush=True)
     print(f"{len(faults) - len(lost)} of {len(faults)} faults were found by the size that must find them.")
     print(f"Not: {', '.join(lost)}." if lost else "No fault was lost.")
     return 1 if lost else 0
