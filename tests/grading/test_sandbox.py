@@ -1,6 +1,8 @@
 """Test what a worker sees and may do in its sandbox. Each check is tried on a sandbox in which what it looks for is missing."""
 
 import atexit
+import contextlib
+import os
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator
@@ -118,9 +120,9 @@ def open_folder() -> Path:
     given = tempfile.TemporaryDirectory(prefix="hybridlab-tests-", dir=sandbox.folder_for_copies())
     atexit.register(given.cleanup)
     folder = Path(given.name)
-    folder.chmod(0o755)
-    sandbox._copy_folder(Path(sandbox.__file__).parents[2], folder / "hybridlab", shutil.ignore_patterns("__pycache__"))
-    (folder / "pip").mkdir(mode=0o755)
+    shutil.copytree(Path(sandbox.__file__).parents[2], folder / "hybridlab", ignore=shutil.ignore_patterns("__pycache__"))
+    (folder / "pip").mkdir()
+    sandbox._open_to_all(folder)
     return folder
 
 
@@ -240,6 +242,16 @@ def test_the_filter_refuses_calls_of_other_machines_and_ends_in_a_verdict() -> N
     assert syscalls.call_filter("vax") == b""
 
 
+@contextlib.contextmanager
+def closed_to_others() -> Iterator[None]:
+    """Close new files to all others, as the umask of many servers does."""
+    before = os.umask(0o077)
+    try:
+        yield
+    finally:
+        os.umask(before)
+
+
 @needs_bubblewrap
 def test_a_library_that_only_root_can_read_is_copied_for_the_worker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     closed = tmp_path / "hybridlab"
@@ -247,7 +259,7 @@ def test_a_library_that_only_root_can_read_is_copied_for_the_worker(tmp_path: Pa
     for path in (closed, *closed.rglob("*")):
         path.chmod(0o700 if path.is_dir() else 0o600)
     monkeypatch.setattr(sandbox, "LIBRARY", closed)
-    with launcher() as workers:
+    with closed_to_others(), launcher() as workers:
         session = workers.open("library", Budget(PATIENT.seconds_a_notebook))
         try:
             handed, error = session.run("from hybridlab import build\ncheck('devices', build('1f1b', 3, 4).devices)", "a cell")

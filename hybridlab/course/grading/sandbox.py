@@ -13,7 +13,7 @@ import subprocess
 import sys
 import sysconfig
 import tempfile
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -101,13 +101,12 @@ def runtime(folder: Path, *, sandboxed: bool = True) -> Runtime:
     sandboxed : bool
         Whether the worker will run in a sandbox. Without one nothing is mounted.
     """
-    folder.chmod(0o755)
     here = Path(__file__).parent
     (folder / "worker").mkdir()
     for program in (here / "worker.py", here.parent / "values.py"):
         shutil.copy(program, folder / "worker")
     library = folder / "hybridlab"
-    _copy_folder(LIBRARY, library, _without_course)
+    shutil.copytree(LIBRARY, library, ignore=_without_course, copy_function=_linked)
     _compile(library)
     if not sandboxed:
         (folder / "bare").mkdir()
@@ -117,6 +116,7 @@ def runtime(folder: Path, *, sandboxed: bool = True) -> Runtime:
     site = Path(np.__file__).parent.parent
     mounts += [(_reachable(path, folder), Path("/packages") / path.name) for path in sorted(site.glob("numpy*")) if path.is_dir()]
     mounts += [(_reachable(path, folder), path) for path in _interpreter()]
+    _open_to_all(folder)
     return Runtime(folder, tuple(mounts))
 
 
@@ -233,27 +233,33 @@ def _reachable(path: Path, folder: Path) -> Path:
     copy = folder / "copies" / path.relative_to("/")
     copy.parent.mkdir(parents=True, exist_ok=True)
     if path.is_dir():
-        _copy_folder(path, copy, NOT_NEEDED)
+        shutil.copytree(path, copy, ignore=NOT_NEEDED, copy_function=_linked)
     else:
         _linked(path, copy)
     return copy
 
 
-def _copy_folder(folder: Path, copy: Path, ignore: Callable[[str, list[str]], Iterable[str]]) -> None:
-    """Copy a folder so that everyone can read the copy."""
-    shutil.copytree(folder, copy, ignore=ignore, copy_function=_linked)
-    for each in (copy, *(path for path in copy.rglob("*") if path.is_dir() and not path.is_symlink())):
-        each.chmod(0o755)
-
-
 def _linked(file: str | Path, copy: str | Path) -> None:
-    """Give a file a second name if everyone can read it, which takes no time; else copy it."""
-    if Path(file).stat().st_mode & stat.S_IROTH:
+    """Give a file a second name if it is open to all, which takes no time; else copy it."""
+    mode = Path(file).stat().st_mode
+    if mode == _open_mode(mode):
         with contextlib.suppress(OSError):  # another disk
             os.link(file, copy)
             return
     shutil.copy2(file, copy)
-    Path(copy).chmod(0o644 | Path(file).stat().st_mode)
+
+
+def _open_to_all(folder: Path) -> None:
+    """Let everyone read all that lies in a folder: the umask may have closed new files, and copies are as closed as what was copied."""
+    for path in (folder, *folder.rglob("*")):
+        mode = path.stat().st_mode
+        if mode != _open_mode(mode):
+            path.chmod(_open_mode(mode))
+
+
+def _open_mode(mode: int) -> int:
+    """Return the mode of a file or folder that everyone can read, and run or enter if its owner can."""
+    return mode | 0o444 | (0o111 if mode & stat.S_IXUSR else 0)
 
 
 def _is_root() -> bool:
