@@ -116,7 +116,7 @@ def as_root(given: Arguments) -> Arguments:
 
 @cache
 def open_folder() -> Path:
-    """Return a folder with the library and pip that every worker reaches, also where those of the project are closed to nobody."""
+    """Return a folder with the library and pip. Every worker can read it, also where the user nobody cannot read the project."""
     given = tempfile.TemporaryDirectory(prefix="hybridlab-tests-", dir=sandbox.folder_for_copies())
     atexit.register(given.cleanup)
     folder = Path(given.name)
@@ -258,8 +258,10 @@ def test_a_library_that_only_root_can_read_is_copied_for_the_worker(tmp_path: Pa
     shutil.copytree(sandbox.LIBRARY, closed)
     for path in (closed, *closed.rglob("*")):
         path.chmod(0o700 if path.is_dir() else 0o600)
+    (closed / "schedules").chmod(0o777)
     monkeypatch.setattr(sandbox, "LIBRARY", closed)
     with closed_to_others(), launcher() as workers:
+        assert not [path for path in workers.made.folder.rglob("*") if path.stat().st_mode & 0o022], "only the owner changes copies"
         session = workers.open("library", Budget(PATIENT.seconds_a_notebook))
         try:
             handed, error = session.run("from hybridlab import build\ncheck('devices', build('1f1b', 3, 4).devices)", "a cell")

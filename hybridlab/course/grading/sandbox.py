@@ -240,7 +240,7 @@ def _reachable(path: Path, folder: Path) -> Path:
 
 
 def _linked(file: str | Path, copy: str | Path) -> None:
-    """Give a file a second name if it is open to all, which takes no time; else copy it."""
+    """Give a file a second name if its mode is that of a copy, which takes no time; else copy it."""
     mode = Path(file).stat().st_mode
     if mode == _open_mode(mode):
         with contextlib.suppress(OSError):  # another disk
@@ -250,7 +250,7 @@ def _linked(file: str | Path, copy: str | Path) -> None:
 
 
 def _open_to_all(folder: Path) -> None:
-    """Let everyone read all that lies in a folder: the umask may have closed new files, and copies are as closed as what was copied."""
+    """Let everyone read what lies in a folder, whatever the umask is and whoever could read the files that were copied."""
     for path in (folder, *folder.rglob("*")):
         mode = path.stat().st_mode
         if mode != _open_mode(mode):
@@ -258,8 +258,8 @@ def _open_to_all(folder: Path) -> None:
 
 
 def _open_mode(mode: int) -> int:
-    """Return the mode of a file or folder that everyone can read, and run or enter if its owner can."""
-    return mode | 0o444 | (0o111 if mode & stat.S_IXUSR else 0)
+    """Return the mode with which everyone can read a file or folder, and run or enter it if its owner can. Only its owner can change it."""
+    return (mode | 0o444 | (0o111 if mode & stat.S_IXUSR else 0)) & ~0o022
 
 
 def _is_root() -> bool:
