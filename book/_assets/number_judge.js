@@ -1,4 +1,4 @@
-// Judges the answer to a number task by the data that hybridlab/course/tasks/on_page.py has exported, as Python's `check` does: the same
+// Judges the answer to a number task by the data that hybridlab/course/checking/on_page.py has exported, as Python's `check` does: the same
 // code and the same sentence. tests/labs/test_number_judge.py compares the two.
 
 globalThis.numberJudge = (() => {

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from docutils import nodes
 
+from hybridlab.course.checking.on_page import form_of
 from hybridlab.course.tasks import TASKS
-from hybridlab.course.tasks.on_page import form_of
 
 if TYPE_CHECKING:
     from sphinx.application import Sphinx

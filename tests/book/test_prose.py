@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from cases import in_turn
 
-from hybridlab.course.tasks import checking
+from hybridlab.course.checking import checking
 from hybridlab.schedules import Family
 
 ROOT = Path(__file__).parents[2]

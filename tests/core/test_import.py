@@ -16,7 +16,7 @@ FIRST_USES = {
     "hybridlab.plot.__name__": "hybridlab.plot",
     "hybridlab.widgets.__name__": "hybridlab.widgets",
     "hybridlab.published.__name__": "hybridlab.course.published",
-    "hybridlab.check.__module__": "hybridlab.course.tasks.checking",
+    "hybridlab.check.__module__": "hybridlab.course.checking.checking",
     "hybridlab.rank.__module__": "hybridlab.automatic.ranking",
 }
 HEAVY = {"matplotlib", "ipywidgets", "anywidget", "IPython", "traitlets", "scipy", "pandas"}

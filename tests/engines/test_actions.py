@@ -8,7 +8,7 @@ from cases import in_turn, refusal
 from solutions import solutions_of
 
 from hybridlab import Costs, Deadlock, HybridLabError, Schedule, build, simulate
-from hybridlab.course.tasks.rendezvous_cases import as_it_comes
+from hybridlab.course.labs.lab16.rendezvous import as_it_comes
 from hybridlab.engines import Group, inputs_from_others, run_actions
 from hybridlab.schedule import Action, read_action
 

@@ -30,7 +30,7 @@ LAB = "lab02"
 ON_A_LAPTOP = ("hybridlab start", "hybridlab check", "hybridlab pack")
 SLOW = "hybridlab release"
 SPEC = spec_of(reference(LAB))
-TWISTED = (ROOT / "tests/labs/twisted/lab02.py").read_text(encoding="utf-8")  # honest builds under each twist
+TWISTED = (ROOT / "tests/labs/lab02/honest.py").read_text(encoding="utf-8")  # honest builds under each twist
 HOSTILE = """
 import builtins, os, sys
 builtins.print("::error::graded by nobody")

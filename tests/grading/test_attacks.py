@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from grading_worlds import World, cell, cheapest, honest_cells, in_time, lab_spec, made_runtime, new_world
 
+from hybridlab.course.checking.checking import check_with
 from hybridlab.course.grading import marking
 from hybridlab.course.grading.attack import Attack, placed
 from hybridlab.course.grading.attacks import ATTACKS
@@ -22,7 +23,6 @@ from hybridlab.course.grading.attacks_on_workers import ATTACKS_ON_WORKERS
 from hybridlab.course.grading.attacks_with_values import ATTACKS_WITH_VALUES
 from hybridlab.course.grading.marks import TaskMark
 from hybridlab.course.grading.session import Ended, Session
-from hybridlab.course.tasks.checking import check_with
 
 pytestmark = pytest.mark.needs("bwrap")
 SECRET = "a-secret-of-the-grader"  # noqa: S105 - of the tests

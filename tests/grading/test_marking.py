@@ -7,12 +7,12 @@ from typing import Any
 
 from cases import in_turn
 
+from hybridlab.course.checking.checking import Instance, wrong
 from hybridlab.course.grading.marking import HandIn, Played, _judged
 from hybridlab.course.grading.notebook import CodeCell
 from hybridlab.course.grading.session import Function
 from hybridlab.course.grading.specs import LabSpec, spec_of
 from hybridlab.course.tasks import TASKS
-from hybridlab.course.tasks.checking import Instance, wrong
 
 CELLS = [
     ("import numpy as np\nfrom math import pi", []),

@@ -4,10 +4,10 @@ from pathlib import Path
 
 from graded_class import earned, needs_bubblewrap, out_of, save, shared_launcher, solved
 
+from hybridlab.course.checking.checking import check_with
 from hybridlab.course.grading.cases import Secret
 from hybridlab.course.grading.grade import Assignment, grade_file
 from hybridlab.course.tasks import TASKS, Student, Task
-from hybridlab.course.tasks.checking import check_with
 
 CLASS = ("ana", "ben", "chi")
 

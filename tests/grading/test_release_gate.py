@@ -10,15 +10,15 @@ import pytest
 from cases import in_turn
 from graded_class import hybridlab, lab_spec, needs_bubblewrap, quick_sandbox, shared_launcher
 
+from hybridlab.course.checking.builds import Build
+from hybridlab.course.checking.checking import Instance, Task, right
+from hybridlab.course.checking.twists import Twist
 from hybridlab.course.grading import release
 from hybridlab.course.grading.attack import Attack, last
 from hybridlab.course.grading.attacks import ATTACKS
 from hybridlab.course.grading.labs import lab_notebooks
 from hybridlab.course.grading.notebook import CodeCell
 from hybridlab.course.grading.specs import LabSpec
-from hybridlab.course.tasks.builds import Build
-from hybridlab.course.tasks.checking import Instance, Task, right
-from hybridlab.course.tasks.twists import Twist
 
 pytestmark = needs_bubblewrap
 FEW = {name: ATTACKS[name] for name in list(ATTACKS)[:1]}

@@ -9,11 +9,11 @@ import pytest
 from cases import in_turn
 from grading_worlds import PATIENT, verdict
 
+from hybridlab.course.checking.calls import Later
 from hybridlab.course.grading import launch, syscalls
 from hybridlab.course.grading.launch import Launcher, launcher
 from hybridlab.course.grading.sandbox import MOST_THREADS
 from hybridlab.course.grading.session import Budget
-from hybridlab.course.tasks.calls import Later
 
 THREADS = """
 import threading

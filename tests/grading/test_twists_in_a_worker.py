@@ -11,7 +11,7 @@ from hybridlab.course.grading.launch import Launcher, launcher
 from hybridlab.course.grading.session import Budget, Remote
 from hybridlab.course.tasks import TASKS, Feedback
 
-TWISTED = Path(__file__).parents[1] / "labs" / "twisted"
+HONEST = Path(__file__).parents[1] / "labs"  # with honest solutions of twists in the folder of each lab
 HONEST = [  # of each kind of renaming one
     ("lab04.t7", "backwards-one-ahead"),
     ("lab05.t1", "short-block-first-and-unsigned"),
@@ -52,7 +52,7 @@ def judged(workers: Launcher, key: str, name: str, hand_in: str) -> Feedback:
     build = TASKS[key].personal(names.index(name)).data
     session = workers.open(build.worker, Budget(PATIENT.seconds_a_notebook))
     try:
-        handed, error = session.run((TWISTED / f"{key[:5]}.py").read_text(encoding="utf-8") + hand_in, "cell 1")
+        handed, error = session.run((HONEST / key[:5] / "honest.py").read_text(encoding="utf-8") + hand_in, "cell 1")
         assert error is None
         (_, function), *_ = handed
         feedback: Feedback = build.judged(Remote(session, function, fresh=build.fresh, cell="cell 1", provide=lambda missing: False))

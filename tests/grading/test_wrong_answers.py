@@ -13,12 +13,12 @@ from graded_class import lab_spec, needs_bubblewrap, shared_launcher
 from grading_worlds import PATIENT
 from test_tasks_answers import listed
 
+from hybridlab.course.checking.answers import plain_values
+from hybridlab.course.checking.checking import Instance, check_with
 from hybridlab.course.grading.marking import Player, _judged
 from hybridlab.course.grading.notebook import CodeCell
 from hybridlab.course.grading.session import Budget
 from hybridlab.course.tasks import TASKS, Student, Task
-from hybridlab.course.tasks.answers import plain_values
-from hybridlab.course.tasks.checking import Instance, check_with
 
 STUDENTS = ("ana", "ben")
 BUILDS = [key for key, task in TASKS.items() if task.kind == "build"]

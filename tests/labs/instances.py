@@ -3,7 +3,7 @@
 from functools import cache
 
 from hybridlab.course.tasks import TASKS
-from hybridlab.course.tasks.checking import Instance
+from hybridlab.course.checking.checking import Instance
 
 SEEDS = range(200)
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from node import run
 
-from hybridlab.course.tasks.questions import Number, Question
+from hybridlab.course.checking.questions import Number, Question
 
 ASSETS = Path(__file__).resolve().parents[2] / "book/_assets"
 JUDGED = """

@@ -7,7 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from hybridlab.course.tasks import TASKS, check, checking
+from hybridlab.course.checking import checking
+from hybridlab.course.tasks import TASKS, check
 from hybridlab.formulas import peak_activations
 
 GUIDE = (Path(__file__).parents[2] / "CONTRIBUTING.md").read_text(encoding="utf-8")

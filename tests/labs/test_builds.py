@@ -12,9 +12,9 @@ from solutions import solutions
 
 from hybridlab import HybridLabError
 from hybridlab.course.tasks import TASKS, Feedback, check
-from hybridlab.course.tasks.answers import plain_values
-from hybridlab.course.tasks.builds import Build, Case, Slip, same
-from hybridlab.course.tasks.checking import right, wrong
+from hybridlab.course.checking.answers import plain_values
+from hybridlab.course.checking.builds import Build, Case, Slip, same
+from hybridlab.course.checking.checking import right, wrong
 
 BUILDS = {key: known.instance(None).data for key, known in TASKS.items() if known.kind == "build"}
 each_build = pytest.mark.parametrize("key", BUILDS)

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from cases import in_turn
 
-from hybridlab.course.tasks.builds import Build, Case, Slip
-from hybridlab.course.tasks.checking import Feedback, right, wrong
+from hybridlab.course.checking.builds import Build, Case, Slip
+from hybridlab.course.checking.checking import Feedback, right, wrong
 
 
 def judge(result: Any, value: float) -> Feedback:

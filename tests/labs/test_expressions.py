@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from profiles import examples
 
-from hybridlab.course.tasks.eager import makespans, warmed_up
-from hybridlab.course.tasks.expressions import Table, evaluated, filled, mistake_behind, parsed
-from hybridlab.course.tasks.questions import Number, Question
+from hybridlab.course.labs.lab10.eager import makespans, warmed_up
+from hybridlab.course.checking.expressions import Table, evaluated, filled, mistake_behind, parsed
+from hybridlab.course.checking.questions import Number, Question
 
 NAMES = {"value": 3.0, "several": [3.0, 1.0, 3.0], "texts": ["one", "two"]}
 

@@ -14,10 +14,10 @@ from profiles import QUICK
 from test_tasks_answers import listed
 
 from hybridlab.course.tasks import TASKS, check
-from hybridlab.course.tasks.answers import plain_values
-from hybridlab.course.tasks.expressions import filled, sentence_parts
-from hybridlab.course.tasks.on_page import form_of
-from hybridlab.course.tasks.questions import Question
+from hybridlab.course.checking.answers import plain_values
+from hybridlab.course.checking.expressions import filled, sentence_parts
+from hybridlab.course.checking.on_page import form_of
+from hybridlab.course.checking.questions import Question
 
 NUMBER_TASKS = [key for key, known in TASKS.items() if known.kind == "number"]
 Row = tuple[list[str], Any]  # the texts in the fields, and the answer that Python gets

@@ -8,10 +8,10 @@ from cases import in_turn, refusal
 from instances import instances_of
 
 from hybridlab.course.tasks import TASKS, check
-from hybridlab.course.tasks.answers import Numbers, plain_values
-from hybridlab.course.tasks.checking import wrong
-from hybridlab.course.tasks.expressions import Mistake
-from hybridlab.course.tasks.questions import Number, Question
+from hybridlab.course.checking.answers import Numbers, plain_values
+from hybridlab.course.checking.checking import wrong
+from hybridlab.course.checking.expressions import Mistake
+from hybridlab.course.checking.questions import Number, Question
 
 NUMBER_TASKS = [key for key, known in TASKS.items() if known.kind == "number"]
 each_number_task = in_turn("key", NUMBER_TASKS)

@@ -13,7 +13,7 @@ from profiles import examples
 from hybridlab import Student, check, part
 from hybridlab.course.parts import ELSEWHERE
 from hybridlab.course.tasks import TASKS, Question
-from hybridlab.course.tasks.twists import Twist
+from hybridlab.course.checking.twists import Twist
 
 NUMBERS = [key for key, task in TASKS.items() if task.kind == "number"]
 BUILDS = [key for key, task in TASKS.items() if task.kind == "build"]

@@ -16,8 +16,9 @@ from solutions import each_lab, lab_cells, solutions, solutions_of, task_cells, 
 
 from hybridlab import HybridLabError
 from hybridlab.course import tasks
-from hybridlab.course.tasks import TASKS, Feedback, Task, check, checking, task
-from hybridlab.course.tasks.checking import Instance, right
+from hybridlab.course.checking import checking
+from hybridlab.course.tasks import TASKS, Feedback, Task, check, task
+from hybridlab.course.checking.checking import Instance, right
 
 
 class AlwaysEqual:
@@ -113,7 +114,7 @@ def test_an_answer_to_another_task_does_not_pass(lab: str) -> None:
 
 @each_lab
 def test_no_solution_can_be_imported(lab: str) -> None:
-    own = import_module(f"hybridlab.course.tasks.{lab}")
+    own = import_module(f"hybridlab.course.labs.{lab}.tasks")
     values = {f"{module.__name__}.{name}": value for module in (own, tasks) for name, value in vars(module).items()}
     assert not [(key, name) for key in tasks_of(lab) for name, value in values.items() if check(key, value).passed]
 

@@ -15,9 +15,9 @@ from cases import in_turn, refusal
 from solutions import each_lab, tasks_of
 
 from hybridlab.course.tasks import TASKS, check
-from hybridlab.course.tasks.answers import require_count
-from hybridlab.course.tasks.builds import Build
-from hybridlab.course.tasks.questions import Question
+from hybridlab.course.checking.answers import require_count
+from hybridlab.course.checking.builds import Build
+from hybridlab.course.checking.questions import Question
 
 CODE = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 OF_NO_MISTAKE = {"passed", "nothing-handed-in", "refused"}
@@ -29,18 +29,18 @@ def listed(name: str) -> list[tuple[Any, ...]]:
 
     RIGHT has (task, answer), WRONG has (task, answer, code, words that the sentence fills in ...).
     """
-    paths = sorted(Path(__file__).parent.glob("test_tasks_lab*.py"))
-    return [row for path in paths for row in getattr(import_module(path.stem), name)]
+    files = sorted(f"{path.parent.name}.{path.stem}" for path in Path(__file__).parent.glob("lab*/test_*.py"))
+    return [row for file in files for row in getattr(import_module(file), name)]
 
 
 def source_of(function: Callable[..., Any], seen: frozenset[str] = frozenset()) -> Iterator[ast.AST]:
-    """The syntax tree of a judge and of the functions that it calls from the file of its lab or from the files about rings and clocks."""
+    """The syntax tree of a judge and of the functions that it calls from the tasks of its lab or from the files about rings and clocks."""
     tree = ast.parse(getsource(function))
     yield tree
     module = sys.modules[function.__module__]
     for name in sorted({node.id for node in ast.walk(tree) if isinstance(node, ast.Name)} - seen - {function.__name__}):
         helper = vars(module).get(name)
-        if isfunction(helper) and re.search(r"[.](lab[0-9]+|rings|ring_messages|clocks)$", helper.__module__):
+        if isfunction(helper) and re.search(r"[.](tasks|rings|ring_messages|clocks)$", helper.__module__):
             yield from source_of(helper, seen | {function.__name__})
 
 

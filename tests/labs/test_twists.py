@@ -21,18 +21,18 @@ from solutions import solutions_of
 from hybridlab import Costs, HybridLabError, Schedule, WireFormat, build, simulate
 from hybridlab.collectives import ring_all_reduce
 from hybridlab.course.tasks import TASKS, Build, Case, Twist
-from hybridlab.course.tasks.builds import WITHOUT_THE_TWIST
-from hybridlab.course.tasks.calls import ENDED
-from hybridlab.course.tasks.chunk_orders import goal_of
-from hybridlab.course.tasks.mesh_messages import messages_of
-from hybridlab.course.tasks.messages import through_int8
-from hybridlab.course.tasks.overlap import given_by, rings_of
+from hybridlab.course.checking.builds import WITHOUT_THE_TWIST
+from hybridlab.course.checking.calls import ENDED
+from hybridlab.course.labs.lab12.chunk_orders import goal_of
+from hybridlab.course.labs.lab01.mesh_messages import messages_of
+from hybridlab.course.labs.lab05.messages import through_int8
+from hybridlab.course.labs.lab06.overlap import given_by, rings_of
 from hybridlab.mesh import Mesh
 from hybridlab.wire import Packet
 
 Function = Callable[..., Any]
 
-TWISTED = Path(__file__).parent / "twisted"  # honest solutions, a file for each lab
+LABS = Path(__file__).parent  # the folder of each lab has honest solutions
 
 
 def made_once(build: Build) -> Build:
@@ -60,15 +60,15 @@ SEEDS = (20_011, 0)[: 1 if settings().max_examples == QUICK else 2]  # 0 is that
 
 
 def honest_solutions() -> dict[tuple[str, str], Function]:
-    """Return the solutions of the files in the folder ``twisted``, by task and twist."""
+    """Return the solutions of the files ``honest.py``, by task and twist."""
     found: dict[tuple[str, str], Function] = {}
-    for path in sorted(TWISTED.glob("lab*.py")):
-        spec = importlib.util.spec_from_file_location(f"twisted_{path.stem}", path)
+    for path in sorted(LABS.glob("lab*/honest.py")):
+        spec = importlib.util.spec_from_file_location(f"{path.parent.name}_honest", path)
         assert spec
         assert spec.loader
         module = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(module)
-        assert all(key.startswith(path.stem) for key, _ in module.SOLUTIONS), f"a solution of another lab stands in {path.name}"
+        assert all(key.startswith(path.parent.name) for key, _ in module.SOLUTIONS), f"a solution of another lab stands in {path}"
         found |= module.SOLUTIONS
     return found
 

@@ -7,11 +7,17 @@ import numpy as np
 import pytest
 from cases import in_turn
 from solutions import solutions
-from twisted import lab04, lab05, lab07, lab08, lab15, lab16, lab17
+from lab04 import honest as lab04
+from lab05 import honest as lab05
+from lab07 import honest as lab07
+from lab08 import honest as lab08
+from lab15 import honest as lab15
+from lab16 import honest as lab16
+from lab17 import honest as lab17
 
 from hybridlab.course.tasks import TASKS, Feedback, Twist
-from hybridlab.course.tasks.rings import Way
-from hybridlab.course.tasks.twists import IN_WORDS_OF_THE_PAGE, together
+from hybridlab.course.labs.lab04.rings import Way
+from hybridlab.course.checking.twists import IN_WORDS_OF_THE_PAGE, together
 
 HONEST = {
     **lab04.SOLUTIONS,

@@ -16,7 +16,7 @@ from matplotlib.collections import PolyCollection
 from matplotlib.colors import to_rgb
 
 from hybridlab import Costs, Timeline, build, hybrid_step, plot, simulate
-from hybridlab.course.tasks.drawing import Drawing, with_rings
+from hybridlab.course.checking.drawing import Drawing, with_rings
 from hybridlab.palette import KIND_COLOURS, SPAN_COLOURS
 from hybridlab.plot.marks import marked_figure
 from hybridlab.timeline.spans import SPAN_KINDS, Spans

@@ -98,7 +98,7 @@ claim("passed")
 import sys, types
 class Everything(types.ModuleType):
     def __getattr__(self, name): return lambda *given, **named: True
-for name in ("course.tasks", "course.tasks.checking", "course.grading.marking", "course.grading.session", "course.values"):
+for name in ("course.tasks", "course.checking.checking", "course.grading.marking", "course.grading.session", "course.values"):
     sys.modules["hybridlab." + name] = Everything("hybridlab." + name)
 sys.path.insert(0, "/tmp")
 open("/tmp/values.py", "w").write("encoded = decoded = lambda *given: True")
@@ -177,7 +177,7 @@ for top in ("/home", "/root", "/srv", "/opt", "/var", "/etc", "/packages", "/usr
     for folder, _, files in os.walk(top):
         for file in files:
             if file.endswith(".ipynb"): solutions(os.path.join(folder, file))
-            if folder.endswith("course/tasks"): exec(open(os.path.join(folder, file)).read())
+            if "course/labs" in folder or folder.endswith("course/checking"): exec(open(os.path.join(folder, file)).read())
 """),
     ),
     Attack(

@@ -11,6 +11,8 @@ from typing import Any
 import click
 
 from hybridlab.checks import counted
+from hybridlab.course.checking.checking import Feedback
+from hybridlab.course.checking.student import COURSE
 from hybridlab.course.grading.canvas import fill_canvas
 from hybridlab.course.grading.cases import secret_in
 from hybridlab.course.grading.copies import pack, start
@@ -27,8 +29,6 @@ from hybridlab.course.grading.reports import short_number, write_reports
 from hybridlab.course.grading.specs import spec_of
 from hybridlab.course.grading.submissions import find_submissions
 from hybridlab.course.tasks import Student
-from hybridlab.course.tasks.checking import Feedback
-from hybridlab.course.tasks.student import COURSE
 from hybridlab.errors import HybridLabError
 
 DONE, FAILED, USAGE, NO_SANDBOX, NEEDS_PERSON, INTERRUPTED = 0, 1, 2, 3, 4, 130  # a shell says 130, too

@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from hybridlab.checks import short_repr
+from hybridlab.course.checking.checking import Task
+from hybridlab.course.checking.student import Student
 from hybridlab.course.grading.labs import lab_name, reference
 from hybridlab.course.grading.notebook import (
     MOST_BYTES,
@@ -19,8 +21,6 @@ from hybridlab.course.grading.notebook import (
 )
 from hybridlab.course.grading.records import write_whole
 from hybridlab.course.tasks import TASKS
-from hybridlab.course.tasks.checking import Task
-from hybridlab.course.tasks.student import Student
 from hybridlab.errors import HybridLabError
 
 COURSE = "hybridlab"  # the name of a course that has none of its own

@@ -11,6 +11,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from hybridlab.checks import counted
+from hybridlab.course.checking.student import COURSE, Student
 from hybridlab.course.grading.cases import Secret
 from hybridlab.course.grading.labs import reference
 from hybridlab.course.grading.launch import Launcher
@@ -19,7 +20,6 @@ from hybridlab.course.grading.marks import Marks, TaskMark
 from hybridlab.course.grading.notebook import Submission, read_submission
 from hybridlab.course.grading.records import read_records, write_record
 from hybridlab.course.grading.specs import LabSpec, spec_of
-from hybridlab.course.tasks.student import COURSE, Student
 from hybridlab.errors import HybridLabError
 
 

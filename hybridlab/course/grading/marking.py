@@ -7,14 +7,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from hybridlab.course.checking.answers import is_empty
+from hybridlab.course.checking.calls import ENDED
+from hybridlab.course.checking.checking import check_with, wrong
 from hybridlab.course.grading.marks import TaskMark
 from hybridlab.course.grading.notebook import CodeCell
 from hybridlab.course.grading.session import Budget, Ended, Function, Remote, Session
 from hybridlab.course.grading.specs import LabSpec
 from hybridlab.course.tasks import Feedback, Instance, Rung, Student, Task
-from hybridlab.course.tasks.answers import is_empty
-from hybridlab.course.tasks.calls import ENDED
-from hybridlab.course.tasks.checking import check_with, wrong
 from hybridlab.course.values import Opaque
 from hybridlab.errors import HybridLabError
 

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from hybridlab.checks import counted
+from hybridlab.course.checking.checking import check_with
 from hybridlab.course.grading.attack import placed
 from hybridlab.course.grading.attacks import ATTACKS
 from hybridlab.course.grading.copies import student_copy
@@ -21,7 +22,6 @@ from hybridlab.course.grading.notebook import CodeCell
 from hybridlab.course.grading.records import write_whole
 from hybridlab.course.grading.specs import LabSpec, spec_of
 from hybridlab.course.tasks import Build, Instance, Question, Student, Task
-from hybridlab.course.tasks.checking import check_with
 from hybridlab.errors import HybridLabError
 
 QUICK = {"seconds_a_cell": 1.0, "seconds_a_notebook": 6.0}  # limits for attacks: many of them end at a limit

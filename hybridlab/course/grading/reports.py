@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
+from hybridlab.course.checking.checking import Feedback
 from hybridlab.course.grading.escaping import cut, fenced, file_name, for_cell, for_log, for_markdown, no_command, visible
 from hybridlab.course.grading.marks import Marks, TaskMark
 from hybridlab.course.grading.records import write_whole
-from hybridlab.course.tasks.checking import Feedback
 from hybridlab.errors import HybridLabError
 
 HIDDEN_CASES = "Tasks with a function were tried on hidden cases that nobody saw before."

@@ -15,9 +15,9 @@ from typing import Any
 
 import numpy as np
 
+from hybridlab.course.checking.calls import Later, Relayed, refusing, relayed_from
 from hybridlab.course.grading.sandbox import Limits
 from hybridlab.course.grading.worker import MOST_BYTES
-from hybridlab.course.tasks.calls import Later, Relayed, refusing, relayed_from
 from hybridlab.course.values import Json, Opaque, decoded, encoded
 from hybridlab.errors import HybridLabError
 

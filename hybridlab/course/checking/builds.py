@@ -1,0 +1,380 @@
+"""Tasks whose answer is a function of the student's own: it is called on many cases, and the first case that it fails is described."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import redirect_stdout
+from copy import deepcopy
+from dataclasses import dataclass, replace
+from functools import cached_property
+from io import StringIO
+from typing import Any
+
+import numpy as np
+
+from hybridlab.checks import counted, short_repr
+from hybridlab.course.checking.answers import plain_values
+from hybridlab.course.checking.calls import ENDED, called, is_stub, names_in
+from hybridlab.course.checking.checking import Feedback, Instance, Rung, Task, add_task, right, wrong
+from hybridlab.course.checking.memory import refuse_shared_memory
+from hybridlab.course.checking.twists import Twist
+from hybridlab.course.parts import keep
+from hybridlab.errors import HybridLabError
+
+PUBLIC_SEED = 0  # the cases of the public check are the same each time
+SOLUTION = "solution"  # a worked solution has this name; it is not kept as a part of the student's own
+KEEPS_ITS_STATE = (
+    "when it is called again for {}, after the call for {}, your function returns something else than the first time: "
+    "a list outside the function, or a default such as `result=[]`, keeps what earlier calls have put into it"
+)
+WITHOUT_THE_TWIST = "your function does the task as it stands in the text, without your own change"
+CASES_TO_TELL_APART = 8  # after a failed case, at most so many more show which known mistake it is
+
+
+@dataclass(frozen=True)
+class Case:
+    """Arguments with which a student's function is called.
+
+    Parameters
+    ----------
+    arguments : tuple
+        The arguments in the order of the signature. The function gets a copy of them.
+    words : str
+        The arguments in the field's words, such as ``"3 devices and 2 microbatches"``. Feedback begins with "for " and these words.
+    refused : bool
+        Whether the arguments are bad, so that the function must raise an error. Any error is right.
+    run : callable
+        Calls the function: ``run(call, *arguments)``, where ``call`` takes the arguments in the signature. What it returns is the result.
+        By default the function is called once, with the arguments. Others are for several calls, or for functions that take functions.
+    """
+
+    arguments: tuple[Any, ...]
+    words: str
+    refused: bool = False
+    run: Callable[..., Any] = lambda call, *arguments: call(*arguments)
+
+
+@dataclass(frozen=True)
+class Slip:
+    """A known mistake of a build, with a program that makes this mistake.
+
+    Parameters
+    ----------
+    code, sentence : str
+        The code of the mistake, and the sentence for the student.
+    result : callable
+        What a function with this mistake returns for the arguments of a case; with a harness, what the harness returns. It may raise a
+        :class:`HybridLabError` where it has no result.
+    """
+
+    code: str
+    sentence: str
+    result: Callable[..., Any]
+
+
+@dataclass(frozen=True)
+class Build:
+    """The data of a build: its cases, its judge and its known mistakes.
+
+    Parameters
+    ----------
+    signature : str
+        The function's name and arguments, such as ``"one_f_one_b(devices, microbatches)"``.
+    cases : callable
+        Takes a numpy ``Generator`` and returns the cases, from the smallest up.
+    judge : callable
+        Takes a result and the arguments of a case, and returns feedback. The expected value comes from the library, from a closed form
+        or from a property. If it raises a :class:`HybridLabError`, the sentence and the code of this error become the feedback.
+    reads : callable
+        Turns what the function returned into what the judge takes, or raises a :class:`HybridLabError`.
+    slips : sequence of Slip
+        The known mistakes. The first one that gives the same result as the student's function is named.
+    lesson : str
+        The sentence for a right function.
+    fresh : bool
+        Whether arrays in the result must have memory of their own, apart from the arguments and from each other.
+    within : float
+        By how much an array may differ from that of a known mistake, as a share of its largest number: more than 0 where right functions
+        differ in their rounding.
+    without : sequence of str
+        Names of the library that a function may not use, because they do what the task asks for.
+    library : bool
+        Whether a function may use the library, because the lab gives a part of it. Any other build is graded with numpy alone.
+    threads : bool
+        Whether a function may start threads. Any other build is graded without.
+    twists : sequence of Twist
+        Changes to the task. Each student of a graded course gets one of them.
+    twist : Twist, optional
+        The change that this build has; None for the task on the page.
+    page : Build, optional
+        The build on the page, if this one has a twist.
+    """
+
+    signature: str
+    cases: Callable[[np.random.Generator], Iterable[Case]]
+    judge: Callable[..., Feedback]
+    reads: Callable[[Any], Any]
+    slips: Sequence[Slip]
+    lesson: str
+    fresh: bool
+    within: float = 0.0
+    without: Sequence[str] = ()
+    library: bool = False
+    threads: bool = False
+    twists: Sequence[Twist] = ()
+    twist: Twist | None = None
+    page: "Build | None" = None
+
+    def twisted(self, seed: int) -> "Build":
+        """Return the build with the twist that a seed draws; the build itself if it has no twists."""
+        if not self.twists:
+            return self
+        twist = self.twists[seed % len(self.twists)]
+        return replace(self, twist=twist, page=self, **twist.changes)
+
+    @property
+    def name(self) -> str:
+        """The name of the function, under which it is kept for later labs."""
+        return self.signature.partition("(")[0]
+
+    @property
+    def worker(self) -> str:
+        """The kind of worker in which a function is graded: ``"library"``, ``"threads"`` or ``"bare"``."""
+        return "library" if self.library else "threads" if self.threads else "bare"
+
+    @cached_property
+    def public_cases(self) -> tuple[Case, ...]:
+        """The cases of the public check. They are made once, because many of them take longer to make than to try."""
+        return self._cases_of(PUBLIC_SEED)
+
+    def _cases_of(self, seed: int) -> tuple[Case, ...]:
+        return tuple(self.cases(np.random.default_rng(seed)))
+
+    def judged(self, function: Any, seed: int = PUBLIC_SEED) -> Feedback:
+        """Return the feedback on a function. It describes the first case that the function fails, if there is one."""
+        if not callable(function):
+            raise HybridLabError(
+                f"the answer is a function {self.signature}: hand in its name, not {short_repr(function)}", "not-a-function"
+            )
+        if self.twist is None or self.page is None:
+            return self._judged(function, seed)
+        if (feedback := self._judged(self.twist.standard(function), seed)).passed:
+            return feedback
+        may_wait = isinstance(self.page.public_cases[0].arguments[0], list)  # in another order a loop can wait forever
+        told_well = feedback.code in ENDED or "judge" in self.twist.changes
+        missed = None if told_well or may_wait else self._missed(function, self.twist, self.page)
+        return missed or replace(feedback, messages=(*feedback.messages, self.twist.told))
+
+    def _missed(self, function: Callable[..., Any], twist: Twist, page: "Build") -> Feedback | None:
+        """Return the feedback on a function that does the task on the page, or a part of the twist alone; None on any other."""
+        parts = [each for each in self.twists if each is not twist and each.sentence in twist.sentence]
+        others = [replace(page, **{"cases": lambda rng: page.public_cases, "twist": each, **each.changes}) for each in parts]
+        with redirect_stdout(StringIO()):  # what the function prints has been shown once
+            done = next((each for each in (page, *others) if each._passes(function)), None)
+        part = f"your function does only this part of your change: {done.twist.sentence}" if done and done.twist else WITHOUT_THE_TWIST
+        return wrong("twist-missed", part, twist.reminder) if done else None
+
+    def _judged(self, function: Callable[..., Any], seed: int) -> Feedback:
+        """Return the feedback on a function that does the task on the page."""
+        cases = self.public_cases if seed == PUBLIC_SEED else self._cases_of(seed)
+        passed = right(self.lesson)
+        for place, case in enumerate(cases):
+            feedback = self._tried(function, case)
+            if not feedback.passed:
+                about = (f"for {case.words}: {feedback.messages[0]}", *feedback.messages[1:])
+                mistake = None  # an endless function is not called again
+                if feedback.code not in ENDED:
+                    if place and not self._passes_again(function, cases[0]):
+                        return wrong("keeps-its-state", KEEPS_ITS_STATE.format(cases[0].words, case.words))
+                    mistake = self._mistake(function, cases[place : place + CASES_TO_TELL_APART])
+                if mistake is None:
+                    return replace(feedback, messages=about)
+                return replace(feedback, messages=(*about, mistake.sentence), code=mistake.code)
+            passed = replace(feedback, messages=(self.lesson, *feedback.messages))
+        used = next((name for name in self.without if name in names_in(function)), None)
+        if used:
+            return wrong("not-your-own", f"the results are right, but the library makes them: write the function without its `{used}`")
+        tried = f"right in all {counted(len(cases), 'case')}, from {cases[0].words} to {cases[-1].words}"
+        return replace(passed, messages=(*passed.messages, tried))
+
+    def codes(self, function: Callable[..., Any], seed: int = PUBLIC_SEED) -> Iterator[str]:
+        """Yield the code of each case that a function fails, for partial credit. No known mistake takes the place of a code here."""
+        standard = self.twist.standard(function) if self.twist else function
+        for case in self.public_cases if seed == PUBLIC_SEED else self._cases_of(seed):
+            feedback = self._tried(standard, case)
+            if not feedback.passed:
+                yield feedback.code
+            if feedback.code in ENDED:
+                break
+
+    def _tried(self, function: Callable[..., Any], case: Case) -> Feedback:
+        """Return the feedback on one case."""
+        try:
+            if case.refused:
+                return self._refused(function, case)
+            return self.judge(self._result(function, case), *deepcopy(case.arguments))
+        except HybridLabError as why:
+            return wrong(why.code or "refused", str(why))
+
+    def _refused(self, function: Callable[..., Any], case: Case) -> Feedback:
+        """Return the feedback on a case for which the function must raise an error."""
+        try:
+            case.run(lambda *arguments: called(function, arguments, self.signature, refused=True), *deepcopy(case.arguments))
+        except HybridLabError as why:
+            if why.code == "raises":
+                return right()
+            raise
+        return wrong("not-refused", "the function returns a result, but it must raise an error, such as ValueError")
+
+    def _result(self, function: Callable[..., Any], case: Case) -> Any:
+        """Return what the function returns for a case, as the judge takes it. Raise if it fails, changes its arguments or shares memory."""
+        given = deepcopy(case.arguments)
+        returned = case.run(lambda *arguments: called(function, arguments, self.signature, case.refused), *given)
+        for argument, before in zip(given, case.arguments, strict=True):
+            if not same(argument, before):
+                old, new = short_repr(before), short_repr(argument)
+                changed = f": {old} has become {new}" if old != new else ""  # a long list that was sorted looks the same
+                raise HybridLabError(f"the function changes its argument{changed}; work on a copy", "changes-its-argument")
+        if returned is None:
+            raise HybridLabError("the function returns None: does it end in return?", "returns-nothing")
+        if self.fresh:
+            refuse_shared_memory(returned, given)
+        return self.reads(returned)
+
+    def _passes(self, function: Callable[..., Any]) -> bool:
+        standard = self.twist.standard(function) if self.twist else function
+        return all(self._tried(standard, case).passed for case in self.public_cases)
+
+    def _passes_again(self, function: Callable[..., Any], case: Case) -> bool:
+        """Whether a function that has passed a case passes it once more. It does not if it keeps what earlier calls have done."""
+        with redirect_stdout(StringIO()):  # what the function prints has been shown once
+            return self._tried(function, case).passed
+
+    def _mistake(self, function: Callable[..., Any], cases: Sequence[Case]) -> Slip | None:
+        """Return the known mistake behind the first of these cases, which has failed. Later cases tell mistakes apart."""
+        slips = list(self.slips)
+        for case in cases:
+            agreeing = self._mistakes_in(function, case, slips)
+            if case is not cases[0] and not agreeing:
+                break
+            slips = agreeing
+            if len(slips) < 2:
+                break
+        return next(iter(slips), None)
+
+    def _mistakes_in(self, function: Callable[..., Any], case: Case, slips: Sequence[Slip]) -> list[Slip]:
+        """Return the known mistakes whose programs return for a case what the function returns."""
+        try:
+            if case.refused:
+                return []
+            with redirect_stdout(StringIO()):  # what the function prints has been shown once
+                result = self._result(function, case)
+        except HybridLabError:
+            return []
+        return [slip for slip in slips if self._gives(slip, case, result)]
+
+    def accepts(self, slip: Slip) -> bool:
+        """Whether a function that makes a known mistake would pass the public cases. None should."""
+        try:
+            tried = (case.arguments for case in self.public_cases if not case.refused)
+            return all(self.judge(self.reads(slip.result(*deepcopy(given))), *deepcopy(given)).passed for given in tried)
+        except HybridLabError:
+            return False
+
+    def _gives(self, slip: Slip, case: Case, result: Any) -> bool:
+        try:
+            return same(result, self.reads(slip.result(*deepcopy(case.arguments))), self.within)
+        except HybridLabError:
+            return False
+
+
+def build_task(
+    key: str,
+    *,
+    title: str,
+    prompt: str,
+    points: int,
+    signature: str,
+    cases: Callable[[np.random.Generator], Iterable[Case]],
+    lesson: str,
+    slips: Sequence[Slip] = (),
+    reads: Callable[[Any], Any] = plain_values,
+    fresh: bool = False,
+    within: float = 0.0,
+    without: Sequence[str] = (),
+    library: bool = False,
+    threads: bool = False,
+    twists: Sequence[Twist] = (),
+    rungs: Sequence[Rung] = (),
+) -> Callable[[Callable[..., Feedback]], Callable[..., Feedback]]:
+    """Return a decorator that adds a task for a function of the student's own. The decorated function judges the result of one case.
+
+    Parameters
+    ----------
+    key, title, prompt, points, rungs
+        The fields of :class:`~hybridlab.course.tasks.Task`.
+    signature, cases, lesson, slips, reads, fresh, within, without, library, threads, twists
+        The fields of :class:`Build`.
+    """
+
+    def add(judge: Callable[..., Feedback]) -> Callable[..., Feedback]:
+        build = Build(signature, cases, judge, reads, slips, lesson, fresh, within, without, library, threads, twists)
+
+        def judged(function: Any, seed: int | None) -> Feedback:
+            if is_stub(function):
+                return wrong("nothing-handed-in", f"nothing handed in yet: {prompt}")
+            feedback = build.judged(function, PUBLIC_SEED if seed is None else seed)
+            return kept_if_passed(feedback, build, function) if seed is None else feedback
+
+        made = Task(key, title, points, "build", lambda seed: Instance(prompt, lambda function: judged(function, seed), build), rungs)
+        add_task(made)
+        return judge
+
+    return add
+
+
+def kept_if_passed(feedback: Feedback, build: Build, function: Any, then: str = "") -> Feedback:
+    """Keep a function that has passed as a part for later labs, and return the feedback with a sentence about it.
+
+    Parameters
+    ----------
+    feedback : Feedback
+        The feedback on the function.
+    build : Build
+        The build that the function was written for.
+    function : callable
+        The function. One named ``solution`` is not kept.
+    then : str
+        A line of code for the end of the file.
+    """
+    name = getattr(function, "__name__", "")
+    if not feedback.passed or name == SOLUTION:
+        return feedback
+    kept = keep(name, function, then) if name == build.name else f"not kept for later labs: give your function the name {build.name}"
+    return replace(feedback, messages=(*feedback.messages, kept))
+
+
+def same(first: Any, second: Any, within: float = 0.0) -> bool:
+    """Whether two results are equal: shapes, types of arrays, and numbers up to rounding.
+
+    Arrays may differ by more than rounding: by a share ``within`` of the largest number of ``second``.
+
+    >>> same([1, (2.0, "1F0")], [1, (2.0 + 1e-15, "1F0")]), same(np.zeros(2), np.zeros(3)), same([1], {1})
+    (True, False, False)
+    >>> same(np.array([100.0, 1.0]), np.array([100.0, 1.1])), same(np.array([100.0, 1.0]), np.array([100.0, 1.1]), within=0.01)
+    (False, True)
+    """
+    if isinstance(first, np.ndarray) or isinstance(second, np.ndarray):
+        alike = isinstance(first, np.ndarray) and isinstance(second, np.ndarray)
+        alike = alike and first.shape == second.shape and first.dtype == second.dtype
+        return alike and (_close(first, second, within) if first.dtype.kind in "fc" else bool((first == second).all()))
+    if isinstance(first, dict) and isinstance(second, dict):
+        return first.keys() == second.keys() and all(same(first[name], second[name], within) for name in first)
+    if isinstance(first, (list, tuple)) and isinstance(second, (list, tuple)):
+        return len(first) == len(second) and all(same(one, other, within) for one, other in zip(first, second, strict=True))
+    if isinstance(first, float) and isinstance(second, (int, float)):
+        return first == second or _close(first, second)
+    return bool(first == second)
+
+
+def _close(first: Any, second: Any, within: float = 0.0) -> bool:
+    more = within * float(np.max(np.abs(second), initial=0.0)) if within else 0.0
+    return bool(np.allclose(first, second, rtol=1e-9, atol=1e-12 + more, equal_nan=True))

@@ -1,0 +1,115 @@
+"""A number task as plain data, with which the script of a page judges answers as ``check`` does."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from hybridlab.checks import known_name
+from hybridlab.course.checking.answers import Numbers
+from hybridlab.course.checking.checking import TASKS, check
+from hybridlab.course.checking.expressions import Mistake, Table, parsed, sentence_parts
+from hybridlab.course.checking.questions import EXACT, ROUNDED, Number, Question
+
+Refuse = Callable[[Any, str], list[str]]
+
+
+def form_of(key: str) -> dict[str, Any]:
+    """Return a number task, with the numbers on the page, as plain values for JSON.
+
+    Parameters
+    ----------
+    key : str
+        The task, such as ``"lab02.t2"``. Its answer must be a number or a list of numbers.
+
+    Returns
+    -------
+    dict
+        What ``book/_assets/number_judge.js`` reads: the right values, how far an answer may be from them, and each sentence with its code.
+        The sentence about an answer that is no number ends before that answer.
+
+    Raises
+    ------
+    HybridLabError
+        There is no such task with a number for an answer.
+
+    Examples
+    --------
+    >>> form = form_of("lab02.t2")
+    >>> form["numbers"][0]["truth"], form["numbers"][0]["fields"][0]["label"]
+    (120.0, 'Makespan in ms')
+    """
+    numbered = [each for each, known in TASKS.items() if known.kind == "number"]
+    asked: Question = TASKS[known_name(key, numbered, "task with a number")].instance(None).data
+    nothing = check(key)
+    return {
+        "key": key,
+        "nothing": [nothing.code, nothing.messages[0]],
+        "lesson": asked.lesson,
+        "mistakes": [_mistake(each, lambda wanted: EXACT) for each in asked.mistakes],
+        "names": _plain(asked.given),
+        "numbers": [_number(key, asked, place) for place in range(len(asked.numbers))],
+    }
+
+
+def _number(key: str, asked: Question, place: int) -> dict[str, Any]:
+    number = asked.numbers[place]
+
+    def refused(value: Any, shown: str) -> list[str]:
+        """Return the code and the sentence if this number is ``value`` and all others are right, without the end, which shows the value."""
+        parts = [_plain(each.truth) for each in asked.numbers]
+        parts[place] = value
+        feedback = check(key, parts if len(parts) > 1 else value)
+        return [feedback.code, feedback.messages[0].removesuffix(shown)]
+
+    def within(wanted: Numbers) -> Any:
+        return (number.relative * np.abs(wanted)).tolist() if number.relative else number.tolerance(wanted)
+
+    return {
+        "truth": _plain(number.truth),
+        "within": within(number.truth),
+        "unit": 10.0**-number.decimals if number.needs_rounding else None,
+        "ordered": number.ordered,
+        "count": {"most": number.most, "fraction": refused(1.5, "1.5"), "range": refused(0, "0")} if number.whole else None,
+        "fields": [_field(number, label, refused, at) for at, label in enumerate(number.labels)],
+        "nearMiss": _sentence(number.near_miss, number.label),
+        "mistakes": [_mistake(each, within, number.label) for each in number.mistakes],
+        "fewer": [_mistake(each, lambda wanted: ROUNDED, number.label) for each in number.too_few_decimals],
+        "code": number.code,
+        "hint": _sentence(number.hint, number.label),
+        "names": _plain(number.given),
+    }
+
+
+def _field(number: Number, label: str, refused: Refuse, at: int) -> dict[str, Any]:
+    """Return a field with the sentences about one that is empty, and about one that has no number."""
+
+    def having(value: Any) -> Any:
+        if not number.ordered:
+            return value and [value]  # the field has the whole list
+        if not np.ndim(number.truth):
+            return value
+        return [value if place == at else wanted for place, wanted in enumerate(_plain(number.truth))]
+
+    return {"label": label, "missing": refused(having(None), ""), "strange": refused(having("x"), "'x'")}
+
+
+def _mistake(mistake: Mistake, within: Callable[[Numbers], Any], label: str = "") -> dict[str, Any]:
+    wrong_value, code, sentence = mistake
+    known = {"rule": parsed(wrong_value)} if isinstance(wrong_value, str) else {"value": _plain(wrong_value), "within": within(wrong_value)}
+    return {**known, "code": code, "sentence": _sentence(sentence, label)}
+
+
+def _sentence(sentence: str, label: str) -> list[Any]:
+    return [*([label] if label else []), *sentence_parts(sentence)]
+
+
+def _plain(value: Any) -> Any:
+    """Return a value as JSON has it: numbers of numpy as those of Python, ranges as lists, tables as their values."""
+    if isinstance(value, Table):
+        return value.values()
+    if isinstance(value, Mapping):
+        return {name: _plain(each) for name, each in value.items()}
+    if isinstance(value, (Sequence, np.ndarray)) and not isinstance(value, str):
+        return [_plain(each) for each in value]
+    return value.item() if isinstance(value, np.generic) else value

@@ -1,0 +1,106 @@
+"""A student of a graded course: own sizes and own twists, from a public digest of the course and the student's name."""
+
+import hashlib
+import unicodedata
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from hybridlab.checks import checked_text, known_name, short_repr
+from hybridlab.course.checking.builds import kept_if_passed
+from hybridlab.course.checking.calls import is_stub
+from hybridlab.course.checking.checking import TASKS, Feedback, check_with
+from hybridlab.errors import HybridLabError
+
+COURSE = "hybridlab"
+
+
+@dataclass(frozen=True, repr=False)
+class Statement:
+    """What one student hands in for one task.
+
+    Parameters
+    ----------
+    task, student : str
+        The key of the task, and whose it is.
+    prompt : str
+        What to hand in, in one sentence, with the student's own sizes or twist.
+    """
+
+    task: str
+    student: str
+    prompt: str
+
+    def __repr__(self) -> str:
+        return repr(Feedback(True, (self.prompt,), self.task)).replace(": passed", f", for {self.student}:", 1)
+
+
+class Student:
+    """A student of a graded course. The numbers of tasks, and a small change to each build, are the student's own.
+
+    They come from a public digest of the names of the course and of the student, so that a laptop finds the same ones as the grader.
+
+    Parameters
+    ----------
+    name : str
+        The student's name in the course, such as a login. Capital letters and blanks around it do not matter.
+    course : str
+        The name of the course.
+
+    Examples
+    --------
+    >>> mine = Student("ana")
+    >>> mine("lab02.t2")  # doctest: +ELLIPSIS
+    lab02.t2, for ana:
+      give the makespan in ms of 1F1B on ...
+    >>> mine.check("lab02.t2", 80)  # doctest: +ELLIPSIS
+    lab02.t2: not yet
+      ...
+    """
+
+    def __init__(self, name: str, course: str = COURSE) -> None:
+        self.name = unicodedata.normalize("NFC", checked_text(name, "name")).strip().casefold()
+        self.course = unicodedata.normalize("NFC", checked_text(course, "course")).strip()
+        if not self.name:
+            raise HybridLabError("a student needs a name, such as Student('ana')", "empty")
+
+    def seed(self, key: str) -> int:
+        """Return the seed of this student and a task, a whole number below 2**32."""
+        text = "\n".join(("hybridlab", self.course, self.name, key))
+        return int.from_bytes(hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()[:4], "big")
+
+    def __call__(self, key: str) -> Statement:
+        """Return what this student hands in for a task."""
+        task = TASKS[known_name(key, TASKS, "task")]
+        return Statement(task.key, self.name, task.personal(self.seed(key)).prompt)
+
+    def check(self, key: str, answer: Any = None) -> Feedback:
+        """Return feedback on this student's answer to a task. It is as that of :func:`check`, for the student's own sizes and twist."""
+        task = TASKS[known_name(key, TASKS, "task")]
+        asked = task.personal(self.seed(key))
+        if task.kind == "build" and is_stub(answer):
+            answer = None  # nothing handed in yet
+        feedback = check_with(task, asked, answer)
+        if task.kind == "build":
+            then = f"from hybridlab import Student\n\n{asked.data.name} = {self!r}.standard({key!r}, {asked.data.name})"
+            feedback = kept_if_passed(feedback, asked.data, answer, then)
+        return feedback
+
+    def standard(self, key: str, function: Callable[..., Any]) -> Callable[..., Any]:
+        """Return a function that does a build as it stands on the page, from one that does it with this student's twist.
+
+        Raises
+        ------
+        HybridLabError
+            If the task asks for no function, or ``function`` is none.
+        """
+        task = TASKS[known_name(key, TASKS, "task")]
+        if task.kind != "build":
+            raise HybridLabError(f"{key} asks for no function: only a task for a function has a twist", "not-a-build")
+        if not callable(function):
+            raise HybridLabError(f"function must be a function, not {short_repr(function)}", "not-a-function")
+        twist = task.personal(self.seed(key)).data.twist
+        return function if twist is None else twist.standard(function)
+
+    def __repr__(self) -> str:
+        return f"Student({self.name!r}, course={self.course!r})"

@@ -1,0 +1,1 @@
+"""Lab 1, devices, ranks and messages: its tasks and builds."""

@@ -1,0 +1,270 @@
+"""All messages of a step for the build of lab 1: how the student's result is read, the known mistakes, and the twists."""
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from functools import wraps
+from itertools import pairwise, product
+from typing import Any
+
+import numpy as np
+
+from hybridlab.checks import known_name, short_repr
+from hybridlab.course.checking.answers import Unordered, plain_values, require_count, require_text
+from hybridlab.course.checking.builds import Slip
+from hybridlab.course.checking.twists import Function, Twist, in_words_of_the_page
+from hybridlab.errors import HybridLabError
+from hybridlab.mesh import Mesh
+
+Message = tuple[int, int, str]  # from rank, to rank, kind
+KINDS = ("activation", "gradient", "ring")
+NOTEBOOK = (3, 4, 6)  # K, D and M in the cells of the lab
+MOST_MESSAGES = 20_000  # in the answer of a student
+
+
+def messages_of(mesh: Mesh, microbatches: int) -> Counter[Message]:
+    """Return how often a step sends each message."""
+    along = [link for replica in range(mesh.replicas) for link in pairwise(mesh.pipeline(replica))]
+    around = [link for stage in range(mesh.stages) for link in mesh.ring(stage)]
+    sent = Counter({(*link, "activation"): microbatches for link in along})
+    sent |= Counter({(receiver, sender, "gradient"): microbatches for sender, receiver in along})
+    return sent | Counter({(*link, "ring"): 2 * (mesh.replicas - 1) for link in around})
+
+
+def read_messages(result: Any) -> list[Message]:
+    """Return the messages that a function returned, in order. A dict or a ``Counter`` has the number of each message."""
+    if isinstance(result, (set, frozenset)):
+        raise HybridLabError("a set keeps equal messages only once, but a step has several: return a list", "set")
+    if isinstance(result, dict):
+        if any(isinstance(count, (list, tuple, dict, set, str)) for count in result.values()):
+            raise HybridLabError(f"the function returns one list of messages (from, to, kind), not {short_repr(result)}", "not-a-list")
+        counts = [(each, require_count(plain_values(count), "a number of equal messages", least=0)) for each, count in result.items()]
+    elif isinstance(result, (list, tuple)) or (isinstance(result, np.ndarray) and result.ndim):
+        counts = [(each, 1) for each in result]
+    else:
+        raise HybridLabError(f"the function returns a list of messages (from, to, kind), not {short_repr(result)}", "not-a-list")
+    total = sum(count for _, count in counts)
+    if total > MOST_MESSAGES:
+        raise HybridLabError(f"these are {total:,} messages: at most {MOST_MESSAGES:,} are read", "too-large")
+    return sorted(message for each, count in counts for message in [_read_message(each)] * count)
+
+
+def _read_message(value: Any) -> Message:
+    if type(value) is tuple and [*map(type, value)] == [int, int, str] and min(value[:2]) >= 0 and value[2] in KINDS:
+        return value  # fast: there are thousands
+    parts = plain_values(tuple(value) if isinstance(value, tuple) else value)
+    wanted = f"a message is (from, to, kind), such as (0, 1, 'ring'), not {short_repr(value)}"
+    if isinstance(parts, list) and (not parts or isinstance(parts[0], list)):
+        raise HybridLabError(f"{wanted}: your list contains another list; `+=` adds the messages of a list one by one", "list-in-a-list")
+    if not isinstance(parts, list) or isinstance(parts, Unordered) or len(parts) != 3 or any(isinstance(rank, str) for rank in parts[:2]):
+        raise HybridLabError(wanted, "wrong-shape")
+    sender, receiver = (require_count(rank, "a rank", "7", least=0) for rank in parts[:2])
+    return sender, receiver, known_name(require_text(parts[2], "a kind of message", "ring"), KINDS, "kind of message")
+
+
+def _slip(code: str, sentence: str, changed: Callable[[Message, int, Mesh, int], dict[Message, int]]) -> Slip:
+    """Return a known mistake. ``changed`` gets a message, its count, the mesh and M, and returns what is sent instead."""
+
+    def sent(stages: int, replicas: int, microbatches: int) -> Counter[Message]:
+        mesh = Mesh(stages, replicas)
+        wrong_messages: Counter[Message] = Counter()
+        for message, count in messages_of(mesh, microbatches).items():
+            wrong_messages.update(changed(message, count, mesh, microbatches))
+        return wrong_messages
+
+    return Slip(code, sentence, sent)
+
+
+def _rings(code: str, sentence: str, count: Callable[[int, int], int]) -> Slip:
+    """Return the mistake that each rank sends another number of ring messages. With one replica it sends them to itself."""
+
+    def sent(stages: int, replicas: int, microbatches: int) -> Counter[Message]:
+        mesh = Mesh(stages, replicas)
+        rings = {(rank, (rank + stages) % mesh.size, "ring"): count(replicas, microbatches) for rank in range(mesh.size)}
+        return Counter({message: n for message, n in messages_of(mesh, microbatches).items() if message[2] != "ring"} | rings)
+
+    return Slip(code, sentence, sent)
+
+
+def _stages_first(message: Message, count: int, mesh: Mesh, microbatches: int) -> dict[Message, int]:
+    sender, receiver = (place.stage * mesh.replicas + place.replica for place in map(mesh.coordinates, message[:2]))
+    return {(sender, receiver, message[2]): count}
+
+
+def _with_one_more_boundary(message: Message, count: int, mesh: Mesh, microbatches: int) -> dict[Message, int]:
+    """Add to what the last stage exchanges with the one before the same with stage 0."""
+    sender, receiver, kind = message
+    if kind != "ring" and max(message[:2]) % mesh.stages == mesh.stages - 1:
+        back = mesh.stages - 1
+        more = (receiver, receiver - back, kind) if kind == "activation" else (sender - back, sender, kind)
+        return {message: count, more: count}
+    return {message: count}
+
+
+def _running_on(stages: int, replicas: int, microbatches: int) -> Counter[Message]:
+    """Return the messages of pipelines that go on from the last stage of a replica to stage 0 of the next replica."""
+    sent = messages_of(Mesh(stages, replicas), microbatches)
+    for last in range(stages - 1, stages * replicas - 1, stages):
+        sent.update({(last, last + 1, "activation"): microbatches, (last + 1, last, "gradient"): microbatches})
+    return sent
+
+
+def _in_replica_0(kinds: Sequence[str]) -> Slip:
+    """Return the mistake that messages of some kinds go between ranks of replica 0 alone."""
+
+    def changed(message: Message, count: int, mesh: Mesh, microbatches: int) -> dict[Message, int]:
+        sender, receiver, kind = message
+        return {(sender % mesh.stages, receiver % mesh.stages, kind) if kind in kinds else message: count}
+
+    sentence = "the messages of all replicas go between the ranks of replica 0: rank = replica x K + stage"
+    return _slip("all-in-replica-0", sentence, changed)
+
+
+def _sizes_of_the_notebook(stages: bool, replicas: bool, microbatches: bool) -> Slip:
+    """Return the mistake that some of the sizes are the notebook's."""
+    fixed = [size if own else None for size, own in zip(NOTEBOOK, (stages, replicas, microbatches), strict=True)]
+
+    def sent(*sizes: int) -> Counter[Message]:
+        stages, replicas, microbatches = (size or given for size, given in zip(fixed, sizes, strict=True))
+        return messages_of(Mesh(stages, replicas), microbatches)
+
+    sentence = "your function takes 3 stages, 4 replicas or 6 microbatches: use its arguments, not K, D and M of the notebook"
+    return Slip("sizes-of-the-notebook", sentence, sent)
+
+
+SLIPS: Sequence[Slip] = (
+    Slip(
+        "arguments-exchanged",
+        "you take stages for replicas, and replicas for stages: the first argument is the number of stages",
+        lambda stages, replicas, microbatches: messages_of(Mesh(replicas, stages), microbatches),
+    ),
+    _slip("stages-first", "you have numbered stage by stage: rank = replica x K + stage, not stage x D + replica", _stages_first),
+    _slip("no-way-back", "the gradients of activations are missing", lambda m, n, mesh, _: {} if m[2] == "gradient" else {m: n}),
+    _slip(
+        "one-pipeline-alone",
+        "only the pipeline of replica 0 sends: there is one for each replica",
+        lambda m, n, mesh, _: {} if m[2] != "ring" and max(m[:2]) >= mesh.stages else {m: n},
+    ),
+    _slip(
+        "one-ring-alone",
+        "only the ring of stage 0 sends: there is one for each stage",
+        lambda m, n, mesh, _: {} if m[2] == "ring" and m[0] % mesh.stages else {m: n},
+    ),
+    _slip(
+        "microbatches-forgotten",
+        "each microbatch causes an activation and a gradient of its own",
+        lambda m, n, mesh, _: {m: n if m[2] == "ring" else 1},
+    ),
+    _slip("each-pair-once", "you return each message once: how many are there from a rank to its neighbour?", lambda m, n, *_: {m: 1}),
+    _slip(
+        "microbatches-shared",
+        "M is the number of microbatches of one replica: do not divide it by D",
+        lambda m, n, mesh, _: {m: n if m[2] == "ring" else n // mesh.replicas},
+    ),
+    _slip(
+        "ring-not-closed",
+        "the last replica sends to the first: that closes the ring",
+        lambda m, n, mesh, _: {} if m[2] == "ring" and m[1] < m[0] else {m: n},
+    ),
+    _slip(
+        "ring-both-ways",
+        "a ring has one direction: a rank sends to the next replica, and receives from the one before",
+        lambda m, n, mesh, _: {m: n, (m[1], m[0], "ring"): n} if m[2] == "ring" else {m: n},
+    ),
+    _slip("boundaries-as-stages", "K stages in a row have K-1 boundaries: nobody comes after the last stage", _with_one_more_boundary),
+    _rings(
+        "ring-of-one",
+        "with one replica there is no ring: a rank sends nothing to itself",
+        lambda replicas, _: max(1, 2 * (replicas - 1)),
+    ),
+    _rings("d-steps", "a rank sends 2(D-1) ring messages in a step, not D", lambda replicas, _: replicas),
+    _rings("2d-steps", "a rank sends 2(D-1) ring messages in a step, not 2D", lambda replicas, _: 2 * replicas),
+    _slip(
+        "half-a-ring",
+        "a rank sends 2(D-1) ring messages, not D-1",
+        lambda m, n, *_: {m: n // 2 if m[2] == "ring" else n},
+    ),
+    _slip(
+        "ring-for-each-microbatch",
+        "the ring runs once a step, after all microbatches",
+        lambda m, n, mesh, microbatches: {m: n * microbatches if m[2] == "ring" else n},
+    ),
+    Slip(
+        "pipelines-run-on",
+        "a pipeline ends with the last stage of its replica: the next rank is stage 0 of another replica",
+        _running_on,
+    ),
+    _slip(
+        "gradients-forward",
+        "your gradients go the way of the activations: they go back, from a stage to the stage before",
+        lambda m, n, *_: {(m[1], m[0], m[2]): n} if m[2] == "gradient" else {m: n},
+    ),
+    _in_replica_0(KINDS),
+    _in_replica_0(KINDS[:2]),
+    *(_sizes_of_the_notebook(*own) for own in product((True, False), repeat=3) if any(own)),
+)
+
+
+Numbering = Callable[[int, int, Mesh], int]  # takes stage, replica and mesh, and returns the rank
+
+# Besides the numbering of the page, replica x K + stage.
+NUMBERINGS: dict[str, tuple[str, Numbering]] = {
+    "stage-by-stage": ("rank = stage x D + replica", lambda stage, replica, mesh: stage * mesh.replicas + replica),
+    "counted-down": (
+        "rank = K x D - 1 - (replica x K + stage)",
+        lambda stage, replica, mesh: mesh.size - 1 - (replica * mesh.stages + stage),
+    ),
+    "stages-counted-down": (
+        "rank = replica x K + (K - 1 - stage)",
+        lambda stage, replica, mesh: replica * mesh.stages + mesh.stages - 1 - stage,
+    ),
+    "one-further": (
+        "rank = replica x K + stage + 1, but the last stage of the last replica is rank 0",
+        lambda stage, replica, mesh: (replica * mesh.stages + stage + 1) % mesh.size,
+    ),
+    "last-stage-first": (
+        "rank = (K - 1 - stage) x D + replica",
+        lambda stage, replica, mesh: (mesh.stages - 1 - stage) * mesh.replicas + replica,
+    ),
+    "stage-by-stage-counted-down": (
+        "rank = K x D - 1 - (stage x D + replica)",
+        lambda stage, replica, mesh: mesh.size - 1 - (stage * mesh.replicas + replica),
+    ),
+    "stage-by-stage-one-further": (
+        "rank = stage x D + replica + 1, but the last replica of the last stage is rank 0",
+        lambda stage, replica, mesh: (stage * mesh.replicas + replica + 1) % mesh.size,
+    ),
+}
+RING_BACK = "a ring message goes to the replica before, from the first replica to the last one"
+
+
+def _numbered(numbering: Numbering, ring_back: bool) -> Callable[[Function], Function]:
+    """Return what makes a function for the task on the page from one that has another numbering, or rings in the other direction."""
+
+    def standard(function: Function) -> Function:
+        @wraps(function)
+        def messages(stages: int, replicas: int, microbatches: int) -> Any:
+            mesh = Mesh(stages, replicas)
+            rank_of = {numbering(*mesh.coordinates(rank), mesh): rank for rank in range(mesh.size)}
+
+            def on_the_page(sent: list[Message]) -> list[Message]:
+                there = [(rank_of.get(sender, sender), rank_of.get(receiver, receiver), kind) for sender, receiver, kind in sent]
+                return [(to, by, kind) if ring_back and kind == "ring" else (by, to, kind) for by, to, kind in there]
+
+            return in_words_of_the_page(function(stages, replicas, microbatches), read_messages, on_the_page)
+
+        return messages
+
+    return standard
+
+
+def _twist(name: str, ring_back: bool) -> Twist:
+    words, numbering = NUMBERINGS[name]
+    sentence = f"{words}; {RING_BACK}" if ring_back else words
+    return Twist(name + "-ring-back" * ring_back, sentence, _numbered(numbering, ring_back))
+
+
+# Stage by stage alone is a known mistake. Some pairs with a ring in the other direction are the same messages as another twist.
+TWISTS = (
+    *(_twist(name, ring_back=False) for name in NUMBERINGS if name != "stage-by-stage"),
+    *(_twist(name, ring_back=True) for name in ("stage-by-stage", "one-further", "stage-by-stage-one-further")),
+)

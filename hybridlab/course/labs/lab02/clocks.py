@@ -1,0 +1,349 @@
+"""A student's simulator: the orders on which it is tried, its times compared with the right ones, and simulators with a wrong rule."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from hybridlab.checks import counted, short_repr
+from hybridlab.costs import Costs
+from hybridlab.course.checking.answers import plain_values, require_number, require_orders
+from hybridlab.course.checking.builds import Case, Slip, same
+from hybridlab.course.checking.checking import Feedback, right, wrong
+from hybridlab.course.checking.drawing import Drawing
+from hybridlab.course.checking.partial import Stop, run_partly, timeline_of, turns_of
+from hybridlab.errors import HybridLabError, InvalidSchedule
+from hybridlab.schedule import Op, Schedule
+from hybridlab.schedules import build
+from hybridlab.simulation import simulate
+from hybridlab.timeline import Timeline
+
+Times = dict[str, tuple[float, float]]  # start and end of each operation in ms
+Clock = Callable[[list[str], list[float], list[float], float], Times]
+
+LONGEST_WORDS = 60  # characters of an order that is named by its operations
+NAMED = {"gpipe": "GPipe", "1f1b": "1F1B", "eager-1f1b": "eager 1F1B"}
+NAMED_SIZES = [(1, 3), (3, 1), (3, 2), (2, 4), (3, 4), (5, 3), (4, 5)]
+TWO_DIGITS = [("1f1b", 2, 11), ("gpipe", 11, 3)]  # numbers of two digits in operations
+
+
+def orders_of_many_kinds(rng: np.random.Generator) -> Iterator[Case]:
+    """Yield orders from the smallest up: named schedules, random orders that can run, and orders that end in a deadlock."""
+    yield _case(["0F0 0B0"], [1], [2], 0)
+    yield _case(["0F0 0F1 0B0 0B1"], [2], [3], 1)
+    yield _case(["0F0 0B0", "1F0 1B0"], [1, 1], [2, 2], 0)
+    yield _case(["0F0 0B0", "1F0 1B0"], [1, 2], [2, 3], 0.5)
+    yield _case(["0F0 0F1 0B0 0B1", "1F0 1B0 1F1 1B1"], [1, 1], [2, 2], 0)
+    yield _case(["0F0 0F1 0B0 0B1", "1F1 1B1 1F0 1B0"], [1, 2], [2, 1], 0)
+    yield _case(["0B0 0F0"], [1], [2], 0)
+    yield _case(["0F0 0B0 0F1 0B1", "1F0 1F1 1B0 1B1"], [1, 1], [2, 2], 0)
+    yield _case(["0F0 0F1 0B0 0B1", "1B0 1F0 1F1 1B1"], [1, 1], [2, 2], 0)
+    cases = [_named(name, size, rng) for name in NAMED for size in NAMED_SIZES]
+    cases += [_named(name, size, rng) for name, *size in TWO_DIGITS]
+    sizes = [(int(rng.integers(1, 7)), int(rng.integers(1, 8))) for _ in range(12)]
+    cases += [_random(_shuffled(size, rng), "a random order", rng) for size in sizes]
+    sizes = [(int(rng.integers(2, 6)), int(rng.integers(2, 7))) for _ in range(12)]
+    cases += [_random(_deadlocked(size, rng), "an order that ends in a deadlock", rng) for size in sizes]
+    yield from sorted(cases, key=lambda case: sum(len(line.split()) for line in case.arguments[0]))
+    yield _case(str(build("1f1b", 4, 8)).splitlines(), [1] * 4, [2] * 4, 0, "1F1B")
+
+
+def _case(orders: Sequence[str], forward: list[float], backward: list[float], latency: float, name: str = "") -> Case:
+    lines = [line.split(": ")[-1] for line in orders]
+    size = f"{counted(len(lines), 'device')} and {counted(1 + max(op.microbatch for op in require_orders(lines)[0]), 'microbatch')}"
+    short = f"the order {' | '.join(lines)}" + ("" if can_run(lines) else ", which ends in a deadlock")
+    what = short if _is_short(lines) else f"{name} of {size}"
+    times = [", ".join(f"{time:g}" for time in each) for each in (forward, backward)]
+    return Case((lines, forward, backward, latency), f"{what}, forward {times[0]}, backward {times[1]}, latency {latency:g}")
+
+
+def _is_short(orders: Sequence[str]) -> bool:
+    """Whether the words for a case contain the whole order."""
+    return sum(map(len, orders)) <= LONGEST_WORDS
+
+
+def _named(name: str, size: Sequence[int], rng: np.random.Generator) -> Case:
+    return _random(str(build(name, *size)).splitlines(), NAMED[name], rng)
+
+
+def _random(orders: Sequence[str], name: str, rng: np.random.Generator) -> Case:
+    """Return a case with random times, multiples of half a ms, which have exact sums."""
+    forward, backward = (rng.integers(2, 9, len(orders)) / 2 for _ in range(2))
+    return _case(orders, forward.tolist(), backward.tolist(), float(rng.choice([0, 0.5, 1, 3])), name)
+
+
+def _shuffled(size: tuple[int, int], rng: np.random.Generator) -> list[str]:
+    """Return an order in which the next operation can be any whose inputs are done, and microbatches overtake each other."""
+    given = build("gpipe", *size)
+    needs = {op: given.needs(op) for op in given.ops}
+    left = list(given.ops)
+    done: set[Op] = set()
+    lines: list[list[str]] = [[] for _ in range(given.devices)]
+    while left:
+        ready = [op for op in left if done.issuperset(needs[op])]
+        op = ready[int(rng.integers(len(ready)))]
+        left.remove(op)
+        done.add(op)
+        lines[op.stage].append(str(op))
+    return [" ".join(line) for line in lines]
+
+
+def _deadlocked(size: tuple[int, int], rng: np.random.Generator) -> list[str]:
+    """Return an order that cannot run to its end: two operations of one device are exchanged, until that is so."""
+    lines = [line.split() for line in _shuffled(size, rng)]
+    while can_run(orders := [" ".join(line) for line in lines]):
+        line = lines[int(rng.integers(len(lines)))]
+        one, other = rng.choice(len(line), 2, replace=False).tolist()
+        line[one], line[other] = line[other], line[one]
+    return orders
+
+
+def can_run(orders: Sequence[str]) -> bool:
+    """Whether an order, with one text for each device, can run to its end."""
+    try:
+        Schedule("order", require_orders(list(orders)))
+    except InvalidSchedule:
+        return False
+    return True
+
+
+def read_times(result: Any) -> Times:
+    """Return what a student's simulator returns, as start and end of each operation."""
+    op = next((op for op in result if not isinstance(op, (str, Op))), None) if isinstance(result, dict) else None
+    if op is not None:
+        raise HybridLabError(f"a key of the dict is an operation as text, such as '0F0', not {short_repr(op)}", "not-text")
+    values = plain_values(result)
+    wanted = "a dict from operations to (start, end), such as {'0F0': (0, 1)}"
+    if not isinstance(values, dict):
+        raise HybridLabError(f"the function returns {wanted}, not {short_repr(values)}", "not-a-dict")
+    times = {}
+    for op, span in values.items():
+        if not isinstance(op, str) or not isinstance(span, list) or len(span) != 2:
+            raise HybridLabError(
+                f"the function returns {wanted}, but it has {short_repr(op)}: {short_repr(span)}", "not-a-start-and-an-end"
+            )
+        start, end = (require_number(time, f"the start or the end of {op}") for time in span)
+        times[op] = start, end
+    return times
+
+
+def judge_times(times: Times, orders: list[str], costs: Costs, latency: float) -> Feedback:
+    """Return the feedback on the times of the operations of one order, or of those that run until a deadlock."""
+    turns = turns_of(require_orders(orders))
+    ran, stops = run_partly(turns, costs)
+    goal = timeline_of(turns, ran, costs.unit) if stops else simulate(Schedule("the goal", turns), costs)
+    spans = zip(goal.start.tolist(), goal.end.tolist(), strict=True)
+    expected = dict(zip(map(str, goal.ops), spans, strict=True)) if any(ran) else {}
+    fault = next(_faults(times, expected, orders, stops, latency), None)
+    if fault is None:
+        return replace(right(), drawing=None if stops else _picture_of(times, goal, ()))
+    op, code, sentence = fault
+    lines = "\n".join(f"device {device}: {line}" for device, line in enumerate(orders))
+    shown = [] if _is_short(orders) else [f"the orders are\n{lines}"]
+    drawing = _picture_of(times, goal, (Op.parse(op),)) if op in expected else None
+    return replace(wrong(code, sentence, *shown), drawing=drawing)
+
+
+def _faults(times: Times, expected: Times, orders: list[str], stops: Sequence[Stop], latency: float) -> Iterator[tuple[str, str, str]]:
+    """Yield operation, code and sentence of each fault. All operations that run before the first wrong one have the right times."""
+    device_of = {op: device for device, line in enumerate(orders) for op in line.split()}
+    behind = {op: before for line in orders for before, op in pairwise(line.split())}
+    for op in times.keys() - device_of.keys():
+        yield op, "not-in-the-orders", f"the result has {op!r}, which is no operation of the orders"
+    for op, (start, end) in sorted(expected.items(), key=lambda each: each[1]):
+        if op not in times:
+            yield op, "missing-operation", f"the result lacks {op}, which runs from {start:g} to {end:g} ms"
+            continue
+        if same(times[op], (start, end)):
+            continue
+        device, (mine, ends) = device_of[op], times[op]
+        free = expected[behind[op]][1] if op in behind else 0.0
+        needed, messages = _input_of(op, device_of)
+        arrival = expected[needed][1] + messages * latency if needed else 0.0
+        has_input = f"its input, from {needed}, arrives at {arrival:g} ms" if needed else "it needs no input"
+        if same(mine, start):
+            takes = f"on device {device} it takes {end - start:g} ms"
+            yield op, "wrong-end", f"{op} starts at {start:g} ms and ends at {ends:g} ms in your result; {takes}"
+        elif mine < 0:
+            yield op, "before-the-begin", f"{op} starts at {mine:g} ms in your result, but the first operation can start at 0 ms"
+        elif mine < free:
+            yield op, "device-busy", f"{op} starts at {mine:g} ms in your result, but device {device} runs {behind[op]} until {free:g} ms"
+        elif mine < start:
+            yield op, "input-missing", f"{op} starts at {mine:g} ms in your result, but {has_input}"
+        else:
+            can = f"it can start at {start:g} ms: device {device} is free at {free:g} ms, and {has_input}"
+            yield op, "too-late", f"{op} starts at {mine:g} ms in your result, but {can}"
+    for op in sorted(times.keys() & device_of.keys() - expected.keys()):
+        stop = next(stop for stop in stops if stop.device == device_of[op])
+        why = f"device {stop.device} stops at {stop.op}, which waits for {stop.needed} for ever"
+        yield op, "never-starts", f"{op} has a start in your result, but {why}"
+
+
+def _input_of(op: str, device_of: dict[str, int]) -> tuple[str, int]:
+    """Return the operation that makes the input, "" if there is none, and the number of messages between the two devices."""
+    kind, stage, microbatch = (each := Op.parse(op)).kind, each.stage, each.microbatch
+    other = f"{stage - 1}F{microbatch}" if kind == "F" else f"{stage + 1}B{microbatch}"
+    if other in device_of:
+        return other, 1
+    return ("", 0) if kind == "F" else (f"{stage}F{microbatch}", 0)
+
+
+def _picture_of(times: Times, goal: Timeline, marked: tuple[Op, ...]) -> Drawing | None:
+    """Return the picture of the times: alone if they are right, else above the right ones; None if an operation has no time."""
+    if any(str(op) not in times for op in goal.ops):
+        return None
+    starts, ends = zip(*(times[str(op)] for op in goal.ops), strict=True)
+    drawing = Drawing.of_times(starts, ends, goal, marked)
+    return drawing if marked else replace(drawing, goal=None)
+
+
+Needs = Callable[[str, int, int, float], dict[str, float]]
+
+
+def _needs(op: str, device: int, devices: int, latency: float) -> dict[str, float]:
+    """Return the operations that ``op`` needs, and for each the time from its end until its result is there."""
+    kind = "F" if "F" in op else "B"
+    microbatch = op.split(kind)[1]
+    if kind == "F":
+        return {f"{device - 1}F{microbatch}": latency} if device else {}
+    return {f"{device}F{microbatch}": 0.0} | ({f"{device + 1}B{microbatch}": latency} if device < devices - 1 else {})
+
+
+def _every_need_late(*op: Any) -> dict[str, float]:
+    return dict.fromkeys(_needs(*op), op[-1])
+
+
+def _forwards_only(*op: Any) -> dict[str, float]:
+    return {needed: late for needed, late in _needs(*op).items() if "F" in needed}
+
+
+def _other_devices_only(*op: Any) -> dict[str, float]:
+    return {needed: late for needed, late in _needs(*op).items() if not needed.startswith(f"{op[1]}F")}
+
+
+def _one_digit(*op: Any) -> dict[str, float]:
+    return {needed[: needed.index(kind) + 2]: late for needed, late in _needs(*op).items() for kind in "FB" if kind in needed}
+
+
+def _clock(needs: Needs, in_order: bool, one_at_a_time: bool) -> Clock:
+    """Return a simulator that obeys wrong rules."""
+
+    def times_of(orders: list[str], forward: list[float], backward: list[float], latency: float) -> Times:
+        waiting, free = [line.split() for line in orders], [0.0] * len(orders)
+        times: Times = {}
+        before = -1
+        while before < len(times):
+            before = len(times)
+            for device, line in enumerate(waiting):
+                for op in line[:1] if in_order else line:
+                    needed = needs(op, device, len(orders), latency)
+                    if needed.keys() <= times.keys():
+                        arrivals = [times[each][1] + late for each, late in needed.items()]
+                        start = max([free[device] * one_at_a_time, *arrivals])
+                        free[device] = start + (forward if "F" in op else backward)[device]
+                        times[op] = start, free[device]
+                        line.remove(op)
+                        break
+        return times
+
+    return times_of
+
+
+def _one_pass(orders: list[str], forward: list[float], backward: list[float], latency: float) -> Times:
+    """Return the times if one device is run after the other, and an input that has no time yet is taken as there at 0."""
+    times: Times = {}
+    for device, line in enumerate(orders):
+        free = 0.0
+        for op in line.split():
+            needed = _needs(op, device, len(orders), latency).items()
+            start = max([free, *(times[each][1] + late for each, late in needed if each in times)])
+            free = start + (forward if "F" in op else backward)[device]
+            times[op] = start, free
+    return times
+
+
+def _right_times(orders: list[str], costs: Costs) -> Times:
+    """Return the right times for costs that a slip has changed."""
+    ran, _ = run_partly(turns_of(require_orders(orders)), costs)
+    return {str(each.turn[0]): (each.start, each.end) for turns in ran for each in turns}
+
+
+def _with(costs: Callable[[list[float], list[float], float], Costs]) -> Clock:
+    """Return a simulator that takes the arguments for other costs."""
+    return lambda orders, forward, backward, latency: _right_times(orders, costs(forward, backward, latency))
+
+
+def _durations(orders: list[str], forward: list[float], backward: list[float], latency: float) -> Times:
+    times = _right_times(orders, Costs(forward=forward, backward=backward, p2p=latency))
+    return {op: (start, end - start) for op, (start, end) in times.items()}
+
+
+def _nothing_in_a_deadlock(orders: list[str], forward: list[float], backward: list[float], latency: float) -> Times:
+    return _right_times(orders, Costs(forward=forward, backward=backward, p2p=latency)) if can_run(orders) else {}
+
+
+SLIPS = (
+    Slip(
+        "no-latency",
+        "your messages take no time: a result reaches another device `latency` ms after the operation has ended",
+        _with(lambda forward, backward, latency: Costs(forward=forward, backward=backward)),
+    ),
+    Slip(
+        "latency-within-a-device",
+        "your latency also delays what stays on its device: the last device needs no message between forward and backward",
+        _clock(_every_need_late, in_order=True, one_at_a_time=True),
+    ),
+    Slip(
+        "latency-blocks-the-device",
+        "your device is busy while its message is on the way: it can begin its next operation at once",
+        _with(lambda forward, backward, latency: Costs(forward=np.add(forward, latency), backward=np.add(backward, latency))),
+    ),
+    Slip(
+        "times-of-device-0",
+        "all your devices have the times of device 0: device d takes forward[d] and backward[d]",
+        _with(lambda forward, backward, latency: Costs(forward=forward[0], backward=backward[0], p2p=latency)),
+    ),
+    Slip(
+        "times-exchanged",
+        "you have exchanged the times of forwards and backwards",
+        _with(lambda forward, backward, latency: Costs(forward=backward, backward=forward, p2p=latency)),
+    ),
+    Slip(
+        "several-at-a-time",
+        "your devices run several operations at the same time: an operation also waits for the one before it on its device",
+        _clock(_needs, in_order=True, one_at_a_time=False),
+    ),
+    Slip(
+        "gradient-missing",
+        "your backwards wait for their own forward alone: they also need the gradient of the next stage",
+        _clock(_forwards_only, in_order=True, one_at_a_time=True),
+    ),
+    Slip(
+        "own-forward-missing",
+        "your last device runs a backward before its own forward: a backward needs the activations of its forward",
+        _clock(_other_devices_only, in_order=True, one_at_a_time=True),
+    ),
+    Slip(
+        "not-in-order",
+        "your devices take any operation that is ready: a device runs its line in order, and waits if the next operation is not ready",
+        _clock(_needs, in_order=False, one_at_a_time=True),
+    ),
+    Slip(
+        "one-pass",
+        "you go through the devices once, and an operation starts although its input has no time yet: come back to it later",
+        _one_pass,
+    ),
+    Slip(
+        "nothing-in-a-deadlock",
+        "in a deadlock your result is empty: the operations that run before it have their times",
+        _nothing_in_a_deadlock,
+    ),
+    Slip("duration-for-end", "your second number is how long the operation takes; it is the time at which it ends", _durations),
+    Slip(
+        "one-digit",
+        "you read one digit of the microbatch: in 0F10 it is microbatch 10",
+        _clock(_one_digit, in_order=True, one_at_a_time=True),
+    ),
+)

@@ -1,0 +1,1 @@
+"""Lab 3, bubbles and memory: its tasks and builds."""

@@ -1,0 +1,227 @@
+"""The cases of the build ``peaks(orders)`` of lab 3, its known mistakes and its twists, which lab 11 uses again."""
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from functools import wraps
+from typing import Any
+
+import numpy as np
+
+from hybridlab.checks import counted
+from hybridlab.costs import Costs
+from hybridlab.course.checking.answers import plain_values, require_numbers
+from hybridlab.course.checking.builds import Case, Slip
+from hybridlab.course.checking.twists import Function, Twist, in_words_of_the_page
+from hybridlab.errors import HybridLabError
+from hybridlab.schedule import Schedule
+from hybridlab.schedules import build
+from hybridlab.simulation import simulate
+from hybridlab.timeline import Timeline
+
+RISING = "device 0: 0F0 0I0 0W0 0F1 0I1 0W1 0F2 0I2 0W2\ndevice 1: 1F0 1I0 1F1 1I1 1F2 1I2 1W0 1W1 1W2"
+LATE_PEAK = "device 0: 0F0 0B0 0F1 0F2 0B2 0B1"
+TWO_RUNS = "device 0: 0F0 0B0 0F1 0F2 0B2 0F3 0F4 0B4 0B3 0B1"  # two forwards at most in a row, but a peak of 3
+
+
+def orders_to_count(rng: np.random.Generator) -> Iterator[Case]:
+    """Yield orders that can run: known ones from the smallest up, then random ones, two digits in a number, and some lines alone."""
+    yield _peaks_case(str(build("gpipe", 1, 1)), "GPipe", 1, 1)
+    yield _peaks_case(str(build("gpipe", 2, 3)), "GPipe", 2, 3)
+    yield _peaks_case(LATE_PEAK, "an order", 1, 3)
+    yield _peaks_case(TWO_RUNS, "an order", 1, 5)
+    for devices, microbatches in ((1, 3), (2, 1), (2, 2), (3, 2), (2, 4), (3, 4), (4, 3)):
+        for name, title in (("gpipe", "GPipe"), ("1f1b", "1F1B"), ("zb-h1", "1F1B with split backwards")):
+            yield _peaks_case(str(build(name, devices, microbatches)), title, devices, microbatches)
+    for size in range(2, 18):
+        for backward in ("B", "IW"):
+            devices, microbatches = int(rng.integers(1, min(size, 5))), int(rng.integers(1, min(size, 7)))
+            title = "an order with split backwards" if backward == "IW" else "an order"
+            yield _peaks_case(_random_order(rng, devices, microbatches, backward), title, devices, microbatches)
+    yield _peaks_case(RISING, "an order with split backwards", 2, 3)
+    yield _peaks_case(str(build("1f1b", 11, 12)), "1F1B", 11, 12)
+    yield _some_lines(str(build("1f1b", 4, 5)), (2,), "the line of device 2 of 1F1B of 4 devices and 5 microbatches")
+    yield _some_lines(str(build("zb-h1", 4, 5)), (1, 3), "the lines of devices 1 and 3 of 1F1B with split backwards of 4 devices")
+
+
+def _peaks_case(text: str, title: str, devices: int, microbatches: int) -> Case:
+    lines = [line.partition(": ")[2] for line in text.splitlines()]
+    return Case((lines,), f"{title} of {counted(devices, 'device')} and {counted(microbatches, 'microbatch')}")
+
+
+def _some_lines(text: str, devices: tuple[int, ...], words: str) -> Case:
+    lines = [line.partition(": ")[2] for line in text.splitlines()]
+    return Case(([lines[device] for device in devices],), words)
+
+
+def _random_order(rng: np.random.Generator, devices: int, microbatches: int, backward: str) -> str:
+    """Return an order in which the next operation can be any whose inputs are done, as text with a label in front of each line."""
+    first = backward[0]
+    left = [(kind, stage, microbatch) for kind in "F" + backward for stage in range(devices) for microbatch in range(microbatches)]
+    lines = [f"device {device}:" for device in range(devices)]
+    while left:
+        waiting = set(left)
+
+        def needs(kind: str, stage: int, microbatch: int) -> list[tuple[str, int, int]]:
+            if kind == "F":
+                return [("F", stage - 1, microbatch)]
+            return [("F", stage, microbatch), (first, stage + 1, microbatch)] if kind == first else [(first, stage, microbatch)]
+
+        ready = [op for op in left if waiting.isdisjoint(needs(*op))]
+        kind, stage, microbatch = ready[int(rng.integers(len(ready)))]
+        left.remove((kind, stage, microbatch))
+        lines[stage] += f" {stage}{kind}{microbatch}"
+    return "\n".join(lines)
+
+
+def _most_held(change: Mapping[str, float]) -> Callable[[list[str]], list[float]]:
+    """Return a function that gives the largest sum on each line, if each operation adds the number for its letter."""
+
+    def most(orders: list[str]) -> list[float]:
+        steps = [[change.get(op.strip("0123456789"), 0) for op in line.split()] for line in orders]
+        return [max(0, *np.cumsum(line).tolist()) for line in steps]
+
+    return most
+
+
+def _formula(orders: list[str]) -> list[int]:
+    """Return min(K - d, M). One device tells this mistake from no other, so it has no result there."""
+    if len(orders) == 1:
+        raise HybridLabError("one device holds 1 by the formula, as by other mistakes", "outside-the-formula")
+    return [min(len(orders) - device, line.count("F")) for device, line in enumerate(orders)]
+
+
+def _none_at_first(orders: list[str]) -> list[int]:
+    """Return 0 for a forward and its backward alone, the first case. Later cases tell other mistakes apart, so it has no result there."""
+    if orders != ["0F0 0B0"]:
+        raise HybridLabError("only one forward and its backward tell this mistake", "outside-the-first-case")
+    return [0]
+
+
+def timeline_of_line(line: str) -> Timeline:
+    """Return the timeline of one device's line as if it were the only device: which activations it holds depends on its order alone."""
+    return simulate(Schedule.parse(re.sub(r"\d+([FBIW])", r"0\1", line)), Costs(forward=1, backward=2))
+
+
+def _held(orders: list[str]) -> list[float]:
+    return [float(timeline_of_line(line).peak_activations[0]) for line in orders]
+
+
+SLIPS = [
+    Slip("never-frees", "this counts all forwards: a backward frees the activations of its microbatch", _most_held({"F": 1})),
+    Slip(
+        "frees-at-input-gradient",
+        "the input gradient I frees nothing: the weight gradient W still needs the activations, and W alone frees them",
+        _most_held({"F": 1, "B": -1, "I": -1}),
+    ),
+    Slip(
+        "half-a-unit",
+        "the two parts of a backward do not free half each: I frees nothing, because W still needs the activations, and W frees one",
+        _most_held({"F": 1, "B": -1, "I": -0.5, "W": -0.5}),
+    ),
+    Slip("ignores-split-backwards", "where the backward is split, W frees the activations", _most_held({"F": 1, "B": -1})),
+    Slip(
+        "one-too-low",
+        "a device holds 1 while it runs a forward and its backward: add the forward first, then compare with the largest number so far",
+        _none_at_first,
+    ),
+    Slip(
+        "held-at-the-end",
+        "this is what a device holds at the end of its order: keep the largest number on the way",
+        lambda orders: [0 for _ in orders],
+    ),
+    Slip(
+        "one-everywhere",
+        "this is 1 for every device: add one for each forward along the order, and keep the largest number that the device reaches",
+        lambda orders: [1 for _ in orders],
+    ),
+    Slip(
+        "longest-run",
+        "this is the longest run of forwards without a backward between them: before such a run the device can hold other activations",
+        lambda orders: [max(map(len, re.findall("F+", re.sub(r"[^FBIW]", "", line)))) for line in orders],
+    ),
+    Slip(
+        "warm-up-alone",
+        "this counts the forwards before the first backward: the peak can come later in the order",
+        lambda orders: [next(place for place, op in enumerate(line.split()) if "F" not in op) for line in orders],
+    ),
+    Slip(
+        "formula",
+        "this is min(K-d, M), the formula for 1F1B: other orders have other peaks, so read the order",
+        _formula,
+    ),
+    Slip(
+        "one-peak-for-all",
+        "this is the same number for all devices: each device has a peak of its own, so begin again for each line",
+        lambda orders: [max(_held(orders))] * len(orders),
+    ),
+    Slip("reversed", "device 0 comes first in the list", lambda orders: _held(orders)[::-1]),
+    Slip(
+        "sorted",
+        "these are the right numbers from the largest to the smallest: give them in the order of the lines",
+        lambda orders: sorted(_held(orders), reverse=True),
+    ),
+    Slip(
+        "one-digit",
+        "a stage can have two digits: in 10F0 the letter is the third character, and the stage is 10, not 1",
+        lambda orders: [most if device < 10 else 0 for device, most in enumerate(_held(orders))],
+    ),
+    Slip(
+        "one-digit-microbatch",
+        "a microbatch can have two digits: 0F10 is the forward of microbatch 10, and its letter is not the second character from the end",
+        lambda orders: _most_held({"F": 1, "B": -1, "W": -1})([re.sub(r"\d+[FBIW]\d\d+", "", line) for line in orders]),
+    ),
+]
+
+ROOM = 16  # activations on a device
+GIGABYTES = 3  # of one activation
+
+# The words of a twist, and the function that takes its number for a line, and the stage of the line, and returns the peak.
+COUNTS: dict[str, tuple[str, Callable[[float, int], float]]] = {
+    "one-held": ("each device holds one more activation all the time, which no operation frees", lambda number, stage: number - 1),
+    "two-held": ("each device holds two more activations all the time, which no operation frees", lambda number, stage: number - 2),
+    "as-many-held-as-the-stage": (
+        "the device of stage s holds s more activations all the time, which no operation frees",
+        lambda number, stage: number - stage,
+    ),
+    "places-left": (
+        f"each device has room for {ROOM} activations, and the function returns for each the fewest places that are free on the way",
+        lambda number, stage: ROOM - number,
+    ),
+    "gigabytes": (
+        f"an activation takes {GIGABYTES} GB, and the function returns the most GB that each device holds",
+        lambda number, stage: number / GIGABYTES,
+    ),
+}
+
+
+def _counted_by(count: Callable[[float, int], float], from_the_last: bool) -> Callable[[Function], Function]:
+    """Return what makes a function for the task on the page from one that counts in another way, or begins with the last line."""
+
+    def standard(function: Function) -> Function:
+        @wraps(function)
+        def peaks(orders: list[str], *others: Any) -> Any:
+            stages = [int(match[0]) if (match := re.match(r"\d+", line)) else 0 for line in orders]
+
+            def read(result: Any) -> list[float]:
+                return require_numbers(plain_values(result), len(stages), "peak of a device")
+
+            def on_the_page(numbers: list[float]) -> list[float]:
+                in_order = numbers[::-1] if from_the_last else numbers
+                return [count(number, stage) for number, stage in zip(in_order, stages, strict=True)]
+
+            return in_words_of_the_page(function(orders, *others), read, on_the_page)
+
+        return peaks
+
+    return standard
+
+
+TWISTS = [
+    Twist(
+        name + "-last-line-first" * from_the_last,
+        words + "; the list that the function returns begins with the last line" * from_the_last,
+        _counted_by(count, from_the_last),
+    )
+    for name, (words, count) in COUNTS.items()
+    for from_the_last in (False, True)
+]

@@ -1,0 +1,388 @@
+"""Lab 3, bubbles and memory: the tasks and the feedback on their answers."""
+
+from dataclasses import replace
+from functools import partial
+from math import ceil, floor
+from typing import Any
+
+import numpy as np
+
+from hybridlab import formulas
+from hybridlab.checks import counted, known_name
+from hybridlab.costs import Costs
+from hybridlab.course.published import report, zero_bubble
+from hybridlab.course.labs.lab03 import peaks
+from hybridlab.course.checking.answers import near, require_numbers, require_orders, require_parts, require_text
+from hybridlab.course.checking.builds import build_task
+from hybridlab.course.checking.checking import Feedback, Rung, right, task, wrong
+from hybridlab.course.checking.drawing import Drawing, marked_by
+from hybridlab.course.checking.expressions import Mistake, mistake_behind
+from hybridlab.course.checking.questions import Number, Question, number_task
+from hybridlab.errors import InvalidSchedule
+from hybridlab.schedule import Op, Schedule
+from hybridlab.schedules import build
+from hybridlab.simulation import simulate
+from hybridlab.timeline import Timeline
+
+LAB_COSTS = Costs(forward=10, backward=20)  # ms
+
+# The open task: 1F1B takes 410 ms and GPipe 360 ms, but GPipe holds 8 activations.
+OPEN_DEVICES, OPEN_MICROBATCHES, OPEN_CAP = 4, 8, 5
+OPEN_COSTS = Costs(forward=10, backward=20, p2p=5)  # ms
+OPEN_1F1B = 410.0  # ms
+OPEN_OPTIMUM = 370.0  # ms, proven by hybridlab.bound.optimum; a test proves it again
+OPEN_WITHIN = 0.05  # a share: how much longer than the shortest order an answer may take
+
+
+@number_task("lab03.t1", title="The other number", draws={"microbatches": range(4, 9), "slow": (1.5, 2.0, 3.0)})
+def the_other_number(microbatches: int = 4, slow: float = 1.5) -> Question:
+    """Ask for idle time / ideal time of 1F1B on 3 devices, if the last one takes ``slow`` times as long."""
+    costs = Costs(forward=[10, 10, 10 * slow], backward=[20, 20, 20 * slow])
+    timeline = simulate(build("1f1b", 3, microbatches), costs)
+    busy, ratio = timeline.busy, timeline.bubble_ratio
+    idle = timeline.makespan - busy
+    truth = float(idle.sum() / busy.sum())
+    printed = round(ratio, 3)  # as in the head of the picture
+    number = Number(
+        "idle / ideal",
+        truth,
+        decimals=2,
+        example="0.25",
+        hint="idle / ideal is not {value}: the idle time is 3 x makespan less the busy time; a device is busy for the sum of the "
+        "lengths of its boxes",
+        mistakes=[
+            (
+                "near(value, 100 * truth, 0.6)",
+                "per-cent",
+                "the lab asks for a share of one: write {value:g} % as {value / 100:g}",
+            ),
+            (ratio, "bubble-ratio", "this is the bubble ratio, which divides by all device time: divide by the busy time of all devices"),
+            (1 - ratio, "busy-share", "this is the busy share of all device time: the question is idle / ideal"),
+            (
+                0.375,
+                "another-pipeline",
+                "this is the number of the pipeline above, with 4 devices: read the times of this one, with 3",
+            ),
+            (1 / truth, "inverted", "this is ideal / idle: it is the other way round"),
+            (1 + truth, "all-over-ideal", "this is the time of all devices / ideal: take the idle time alone"),
+            (
+                2 / microbatches,
+                "equal-stages",
+                "this is (K-1)/M, which holds for equal stages: device 2 is slower, so read the times",
+            ),
+            (idle[0] / busy[0], "device-0-alone", "this is the number of device 0 alone: take all three devices"),
+            (
+                idle[2] / busy[2],
+                "device-2-alone",
+                "this is the number of device 2 alone: take the times of all three devices",
+            ),
+            (
+                printed / (1 - printed),
+                "rounded-too-early",
+                f"this follows from the rounded bubble ratio {printed:.3f}: compute with the times, and round at the end",
+            ),
+        ],
+    )
+    sizes = f"1F1B on 3 devices with {microbatches} microbatches, where the last device takes {slow:g} times 10 and 20 ms"
+    lesson = f"with this r the bubble ratio is r / (1 + r) = {ratio:.3f}, as the picture states"
+    return Question(f"give idle / ideal of {sizes}, to 2 decimals", [number], lesson)
+
+
+@number_task(
+    "lab03.t2",
+    title="Enough microbatches",
+    draws={"devices": (6, 7, 8, 9, 11, 12, 13), "percent": (5, 10, 20)},
+)
+def enough_microbatches(devices: int = 8, percent: int = 10) -> Question:
+    """Ask for the smallest number of microbatches with which the bubble ratio is at most ``percent`` / 100."""
+    most = percent / 100
+
+    def least(of: int) -> int:
+        return -(-of // percent)  # rounded up
+
+    truth = least((devices - 1) * (100 - percent))
+
+    reached = "with {counted(value, 'microbatch')} the bubble ratio is {(K - 1) / (value + K - 1):.4f}"
+    number = Number(
+        "a number of microbatches",
+        truth,
+        whole=True,
+        most=10**6,
+        example="12",
+        code="more-than-enough",
+        hint=f"{reached}: enough, but fewer are enough too",
+        given={"K": devices},
+        mistakes=[
+            (
+                least((devices - 1) * 100),
+                "idle-over-ideal",
+                "{value} comes from (K-1)/M, which is idle / ideal: the bubble ratio is (K-1)/(M+K-1)",
+            ),
+            (
+                least(devices * (100 - percent)),
+                "k-for-k-1",
+                "{value} comes from K/(M+K): the fill takes K-1 forwards, because no device waits for the last one",
+            ),
+            (
+                least(devices * 100),
+                "k-over-m",
+                "{value} comes from K/M: filling takes K-1 forwards, and the bubble ratio divides by M+K-1",
+            ),
+            (
+                least(3 * (100 - percent)),
+                "another-pipeline",
+                f"{{value}} microbatches are enough for 4 devices: this pipeline has {devices}",
+            ),
+            ("value < truth", "too-few", f"{reached}: above {most:.2f}, take more"),
+        ],
+    )
+    prompt = f"give the smallest number of microbatches for which 1F1B on {devices} devices has a bubble ratio of at most {most:.2f}"
+    factor = (100 - percent) // percent
+    lesson = (
+        f"the bubble ratio is {formulas.bubble_ratio(devices, truth):.4f}, and with one microbatch fewer it is above {most:.2f}; "
+        f"in general at most {most:.2f} needs M of at least {factor}(K-1)"
+    )
+    return Question(prompt, [number], lesson)
+
+
+@build_task(
+    "lab03.t3",
+    title="Build the memory count",
+    prompt="write a function peaks(orders) that returns the most activations that each device holds at once",
+    points=5,
+    signature="peaks(orders)",
+    cases=peaks.orders_to_count,
+    slips=peaks.SLIPS,
+    twists=peaks.TWISTS,
+    lesson="the count depends on the order alone: no costs, no times",
+)
+def peaks_of_orders(answer: Any, orders: list[str]) -> Feedback:
+    """Judge the peaks of all devices for the orders of one case."""
+    if not isinstance(answer, list) or len(answer) != len(orders):
+        given = f"{counted(len(answer), 'number')}" if isinstance(answer, list) else f"{answer!r:.40}"
+        return wrong("another-size", f"the result is a list with one number for each line, {len(orders)} in all, not {given}")
+    values = require_numbers(answer, len(orders), "peak of a device", "4")
+    for line, value in zip(orders, values, strict=True):
+        timeline, device = peaks.timeline_of_line(line), Op.parse(line.split()[0]).stage
+        peak = float(timeline.peak_activations[0])
+        if value != peak:
+            reached = _op_that_holds(timeline, 0, peak)._replace(stage=device)
+            holds = f"its peak is {peak:g} (after {reached}); you returned {value:g}"
+            return wrong("too-much" if value > peak else "too-little", f"device {device} runs {line}: {holds}")
+    return right()
+
+
+def _op_that_holds(timeline: Timeline, device: int, count: float) -> Op:
+    """Return the first operation of a device at which it holds ``count`` activations."""
+    rows = np.flatnonzero((timeline.device == device) & (timeline.activations == count))
+    return timeline.ops[int(rows[np.argmin(timeline.start[rows])])]
+
+
+@number_task("lab03.t4", title="Thirty milliseconds")
+def thirty_milliseconds() -> Question:
+    """Ask for the fill and drain of the report's pipeline in ms; section 7.2.2 of the report says 30 ms."""
+    costs = Costs(forward=report.FORWARD, backward=report.BACKWARD)
+    timeline = simulate(build("1f1b", report.STAGES, report.MICROBATCHES), costs)
+    truth = float(timeline.makespan - timeline.busy[0])
+    number = Number(
+        "a time in ms",
+        truth,
+        hint="fill and drain do not lengthen the run by {value} ms: when does device 1 start, and how long after its last backward does "
+        "device 0 end?",
+        given={"ratio": timeline.bubble_ratio},
+        mistakes=[
+            (30, "printed-figure", "30 ms is the printed figure, but the first forward alone keeps device 1 waiting for 50 ms"),
+            (50, "fill-alone", "50 ms is the fill, while device 1 waits for its first forward: the drain comes on top"),
+            (80, "drain-alone", "80 ms is the drain, while device 0 waits for its last backward: the fill comes on top"),
+            (
+                2 * truth,
+                "both-devices-added",
+                "this adds up the idle time of both devices: they idle side by side, so the run gets longer by one of them",
+            ),
+            (truth / 2, "halved-times", "this halves the times: 50 and 80 ms are the times of one stage here"),
+            (timeline.makespan, "makespan", "this is the makespan: take away what a device that never waits needs"),
+            (timeline.busy[0], "busy-time", "this is the busy time of a device: the question is what waiting adds to it"),
+            (truth + 40, "all-reduce-included", "this includes the all-reduce: it comes after the drain and is no part of it"),
+            ("near(value, truth / 1000, 1e-6)", "seconds", "this is in seconds: give ms"),
+            (
+                "near(value, ratio, 6e-4) or near(value, 100 * ratio, 0.06)",
+                "bubble-ratio",
+                "this is the bubble ratio, a share of the time: the question is how many ms waiting adds",
+            ),
+        ],
+    )
+    prompt = "give the time in ms by which fill and drain lengthen the run of 2 stages, 8 microbatches, 50 and 80 ms a stage"
+    lesson = "(K-1)F to fill and (K-1)B to drain, as the report itself has it in section 5.3; 30 would be B - F"
+    return Question(prompt, [number], lesson)
+
+
+@task(
+    "lab03.t5",
+    title="A schedule that fits",
+    prompt="give the name of the schedule and the GiB that it needs on each of the 8 devices, as (name, [eight numbers])",
+    points=2,
+)
+def a_schedule_that_fits(answer: object) -> Feedback:
+    """Judge which schedule has the lowest bubble ratio and fits in memory: 16 GiB on devices 0 to 6, 8 GiB on device 7."""
+    gib, names = 1.5, ("gpipe", "1f1b", "zb-h1")
+    parts = require_parts(answer, 2, "a name and a list, such as ('gpipe', [1.5, ...])")
+    name = known_name(require_text(parts[0], "the name of a schedule", "gpipe").strip().lower(), names, "schedule to choose")
+    capacity = [16.0] * 7 + [8.0]
+    held = simulate(build(name, 8, 32), LAB_COSTS).peak_activations.tolist()
+    need = [gib * peak for peak in held]
+    over = next((device for device in range(8) if need[device] > capacity[device]), None)
+    if over is not None:
+        least = " although its bubble ratio is the lowest" if name == "zb-h1" else ""
+        size = f"{need[over]:g} GiB, but it has {capacity[over]:g}"
+        return wrong("does-not-fit", f"{name} does not fit{least}: device {over} would need {size}")
+    values = require_numbers(parts[1], 8, "GiB that a device needs")
+    device = next((place for place in range(8) if not near(values[place], need[place], 0.01)), None)
+    if device is None:
+        return right("it fits everywhere; gpipe needs 48 GiB on every device, and zb-h1 needs 12 GiB on device 7")
+    mistakes: list[Mistake] = [
+        (held, "microbatches-not-gib", "these are microbatches: one microbatch takes 1.5 GiB on a device"),
+        (capacity, "capacity", "this is the memory that the devices have: the task asks for the memory that the schedule needs"),
+        (
+            " and ".join(f"value[{device}] in [{floor(each)}, {ceil(each)}]" for device, each in enumerate(need)),
+            "rounded",
+            "these are rounded to whole GiB: give the exact numbers",
+        ),
+        ([gib * 32] * 8, "all-microbatches", "this is M activations on every device, as under GPipe: 1F1B frees some before others arrive"),
+        (
+            [each + gib for each in need],
+            "one-too-many",
+            "this is one activation too many on each device: device 7 runs each backward right after its forward, so it holds 1",
+        ),
+        (
+            [each - gib for each in need],
+            "warm-up-alone",
+            "this is the warm-up alone: one forward more runs before the first backward",
+        ),
+        (need[::-1], "reversed", "these are the right numbers from the last device to the first: device 0 comes first"),
+    ]
+    more, code = ("less", "too-much") if values[device] > need[device] else ("more", "too-little")
+    hint = f"device {device} holds {more} than {values[device]:g} GiB: count the forwards from its first forward to its first backward"
+    return wrong(*(mistake_behind(values, mistakes, partial(near, within=0.01)) or (code, hint)))
+
+
+@number_task("lab03.t6", title="The price of messages", points=2)
+def the_price_of_messages() -> Question:
+    """Ask how many ms latency adds to 1F1B's makespan. The times are those of the model 6.2B; 64 microbatches, 16 devices."""
+    run, devices = zero_bubble.RUNS[-1], 16
+    truth = _cost_of_latency(run, devices)
+    number = Number(
+        "a time in ms",
+        truth,
+        decimals=1,
+        hint="messages do not lengthen the step by {value} ms: how long is the step with messages, and how long without them?",
+        mistakes=[
+            (_cost_of_latency(run, run.devices), "another-pipeline", "this is the cost of messages on 8 devices: here the pipeline has 16"),
+            (
+                30 * run.latency,
+                "gpipe",
+                "this is what messages cost GPipe, 2(K-1)C: in 1F1B devices wait for them again every K microbatches",
+            ),
+            (120 * run.latency, "no-fixed-part", "this lacks the part that does not grow with M, 2(K-2)C"),
+            (round(truth), "too-few-decimals", "{value} is right without decimals, but the task asks for 1 decimal"),
+            (run.latency, "one-message", "this is one message: a step waits for many, one after the other"),
+            ("near(value, truth / 1000, 6e-4)", "seconds", "this is in seconds: give ms"),
+            (
+                _makespan_of_run(run, devices, True),
+                "step-with-messages",
+                "this is the whole step with messages: take away the step without them",
+            ),
+            (
+                _makespan_of_run(run, devices, False),
+                "step-without-messages",
+                "this is the whole step without messages: take it away from the step with them",
+            ),
+            (
+                " or ".join(f"near(value, {_cost_of_latency(other, devices)!r}, 0.05)" for other in zero_bubble.RUNS[:-1]),
+                "another-run",
+                "this is the cost of messages with the times of another run: RUNS[-1] is 6.2B with 64 microbatches",
+            ),
+        ],
+    )
+    prompt = "give the time in ms, to 1 decimal, by which messages lengthen the 1F1B step on 16 devices with the times of RUNS[-1]"
+    lesson = "the makespan with messages less the one without; [2(K-1)M/K + 2(K-2)]C gives the same"
+    return Question(prompt, [number], lesson)
+
+
+def _makespan_of_run(run: zero_bubble.ZeroBubbleRun, devices: int, latency: bool) -> float:
+    return float(simulate(build("1f1b", devices, run.microbatches), run.costs(latency)).makespan)
+
+
+def _cost_of_latency(run: zero_bubble.ZeroBubbleRun, devices: int) -> float:
+    return _makespan_of_run(run, devices, True) - _makespan_of_run(run, devices, False)
+
+
+@task(
+    "lab03.t7",
+    title="Open: the fastest order in this memory",
+    prompt="write an order of 4 devices and 8 microbatches that holds at most 5 activations on each device, one line a device",
+    points=5,
+    rungs=[Rung("complete and able to run", 1 / 5, ("over-the-cap",)), Rung("able to run, within the memory", 2 / 5, ("too-slow",))],
+)
+def fastest_in_memory(answer: Any) -> Feedback:
+    """Judge an order of forwards and full backwards: it can run, keeps to the cap, and is at most 5 % longer than the shortest one."""
+    orders = require_orders(answer)
+    drawing = Drawing(orders, OPEN_COSTS)
+    try:
+        schedule = Schedule("yours", orders)
+    except InvalidSchedule as why:
+        return replace(wrong(why.code, str(why)), drawing=replace(drawing, marked=marked_by(why)))
+    fault = _of_another_kind(schedule)
+    if fault:
+        return replace(fault, drawing=drawing)
+    timeline = simulate(schedule, OPEN_COSTS)
+    over = [device for device, peak in enumerate(timeline.peak_activations) if peak > OPEN_CAP]
+    if over:
+        marked = [_op_that_holds(timeline, device, OPEN_CAP + 1) for device in over]
+        held = f"device {over[0]} holds {timeline.peak_activations[over[0]]:g} activations at once"
+        memory = f"it has room for {OPEN_CAP}, and {marked[0]} is one too many"
+        feedback = wrong("over-the-cap", f"this order takes {timeline.makespan:g} ms, but {held}: {memory}")
+        return replace(feedback, drawing=replace(drawing, marked=tuple(marked)))
+    feedback = _distance(timeline.makespan)
+    if feedback.passed:
+        return replace(feedback, drawing=replace(drawing, goal=_shortest_order()))
+    if timeline.peak_activations[-1] > 1:
+        asked = "device 3 runs a forward ahead of its backwards: does device 3 wait for a backward from anybody?"
+        feedback = replace(feedback, messages=(*feedback.messages, asked))
+    return replace(feedback, drawing=drawing)
+
+
+def _of_another_kind(schedule: Schedule) -> Feedback | None:
+    """Return the feedback on an order with other operations than the task asks for, or on other devices; else None."""
+    split = next((op for op in schedule.ops if op.kind in "IW"), None)
+    if split:
+        return wrong("split-backward", f"{split} is a part of a backward: this task has forwards (F) and full backwards (B) only")
+    if (schedule.devices, schedule.microbatches) != (OPEN_DEVICES, OPEN_MICROBATCHES):
+        size = f"{counted(schedule.devices, 'device')} and {counted(schedule.microbatches, 'microbatch')}"
+        return wrong("another-size", f"this order can run, but it has {size}; the task is 4 devices and 8 microbatches")
+    if schedule.paths != (tuple(range(OPEN_DEVICES)),):
+        return wrong("another-placement", "in this task stage 0 is on device 0, stage 1 on device 1, and so on, one stage a device")
+    return None
+
+
+def _distance(makespan: float) -> Feedback:
+    """Return the feedback on an order in the memory, by how much longer it takes than the shortest one."""
+    above = makespan / OPEN_OPTIMUM - 1
+    took = f"legal, within the memory, and {makespan:g} ms long"
+    if above > OPEN_WITHIN:
+        distance = f"{100 * above:.1f} % longer than the shortest possible order; at most {100 * OPEN_WITHIN:g} % are accepted"
+        feedback = wrong("too-slow", f"{took}: {distance}")
+        slower = makespan - OPEN_1F1B
+        if slower < 0:
+            return feedback
+        compared = f"it is {slower:g} ms slower than 1F1B, from which you started" if slower else "it is no faster than 1F1B"
+        asked = "in your picture, which device is idle between its own operations, and for which message does it wait?"
+        return replace(feedback, messages=(*feedback.messages, f"{compared}: {asked}"))
+    if above > 0:
+        return right(f"{took}: {100 * above:.1f} % longer than the shortest possible order, {OPEN_OPTIMUM:g} ms")
+    return right(f"{took}: no order in this memory is shorter, as a solver has proven")
+
+
+def _shortest_order() -> Timeline:
+    """Return the timeline of a shortest order. It is drawn below an answer that passes."""
+    longer, last = build("1f1b", OPEN_DEVICES + 1, OPEN_MICROBATCHES).orders, build("1f1b", OPEN_DEVICES, OPEN_MICROBATCHES).orders[-1]
+    return simulate(Schedule("shortest order", (*longer[: OPEN_DEVICES - 1], last)), OPEN_COSTS)

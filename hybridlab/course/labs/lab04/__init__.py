@@ -1,0 +1,1 @@
+"""Lab 4, the ring all-reduce: its tasks and builds."""

@@ -1,0 +1,322 @@
+"""Lab 4's build: the cases, what a student's ring returns, the check of every message, and rings with a known mistake."""
+
+from collections.abc import Callable, Iterator
+from itertools import product
+from typing import Any
+import numpy as np
+import numpy.typing as npt
+from hybridlab.arrays import Floats
+from hybridlab.checks import counted, short_repr
+from hybridlab.collectives.ring import chunk_bounds
+from hybridlab.course.checking.builds import Case, Slip
+from hybridlab.course.checking.checking import Feedback, right, wrong
+from hybridlab.course.labs.lab04.rings import FAULTS, RingPlan, Way, contributors, one_below, steps_of
+from hybridlab.errors import HybridLabError
+from functools import partial
+from hybridlab.course.labs.lab04.rings import Way
+from hybridlab.course.checking.twists import Twist
+
+Shares = Callable[[int], tuple[float, float]]  # ranks -> the factors at the start and before the all-gather
+Messages = list[list[Floats]]  # by step, then by the rank that sends
+MOST_RANKS = 17
+MANY = 8  # up to so many ranks all sizes are tried
+SHARES: tuple[Shares, ...] = (lambda ranks: (1, 1), lambda ranks: (1, 1 / ranks), lambda ranks: (1 / ranks, 1))
+RANKS_FIRST = "yours are messages[r][s], first the rank: swap the two, messages[s][r]"
+ON_THE_PAGE = Way()
+FEW = 4  # ranks of a case in which a sentence can say whose numbers a wrong message has
+
+
+def cases(rng: np.random.Generator) -> Iterator[Case]:
+    """Yield values for 1 to 17 ranks: no numbers, fewer numbers than ranks, multiples of the ranks, and sizes that do not divide."""
+    for ranks in range(1, MOST_RANKS + 1):
+        sizes = {int(rng.integers(1, ranks + 1)), int(rng.integers(ranks + 1, 5 * ranks))}
+        if ranks <= MANY:
+            sizes |= {0, 1, 2 * ranks, 2 * ranks + 1}
+        for size in sorted(sizes, key=lambda size: (size == 0, size < ranks, size % ranks > 0, size)):  # the plain sizes first
+            yield Case((rng.standard_normal((ranks, size)),), f"{counted(ranks, 'rank')} with {counted(size, 'number')} each")
+
+
+def read_ring(result: Any) -> tuple[Floats, Messages]:
+    """Return the averages and the messages that a student's function returned, or refuse what is not of their type."""
+    if not isinstance(result, (tuple, list)) or len(result) != 2:
+        raise HybridLabError(f"the function returns two values, (averages, messages), not {short_repr(result)}", "not-two-values")
+    averages, messages = result
+    if isinstance(averages, (list, tuple)) and _depth(averages) in (1, 3) and _depth(messages) == 2:
+        raise HybridLabError("the averages come first: return averages, messages", "messages-first")
+    rows = _float64(averages, "averages are")
+    if not rows.ndim:
+        rows = rows.reshape(1)  # a number alone: the judge says which shape is wanted
+    if rows.ndim == 2 and len(rows) > 1 and np.shares_memory(rows[0], rows[1]):
+        raise HybridLabError("all ranks share one row of the averages: each rank has numbers of its own; copy", "one-row")
+    if not _is_list(messages) or not all(_is_list(sent) for sent in messages):
+        raise HybridLabError(f"messages are a list of steps, and a step is a list of arrays, not {short_repr(messages)}", "not-a-list")
+    steps, ranks = 2 * (len(rows) - 1), len(rows)
+    if ranks != 2 and len(messages) == ranks and all(len(sent) == steps for sent in messages):
+        raise HybridLabError(RANKS_FIRST, "ranks-first")
+    if _is_in_halves(messages):
+        raise HybridLabError("messages are one list of all steps, not one list for each half: join the two", "two-lists")
+    read = []
+    for step, sent in enumerate(messages):
+        if len(sent) != ranks:
+            raise HybridLabError(f"step {step} has {counted(len(sent), 'message')}, not one from each rank", "wrong-messages")
+        read.append([_message(message, f"the message of rank {rank} in step {step} is") for rank, message in enumerate(sent)])
+    return rows, read
+
+
+def _is_list(value: Any) -> bool:
+    return isinstance(value, (list, tuple)) or (isinstance(value, np.ndarray) and value.ndim > 0)
+
+
+def _is_in_halves(messages: Any) -> bool:
+    """Whether there is one list of steps for the reduce-scatter and one for the all-gather."""
+    if len(messages) != 2 or not all(isinstance(half, list) for half in messages):
+        return False
+    step = messages[0][0] if messages[0] else []
+    if isinstance(step, list) and step:
+        return isinstance(step[0], (list, np.ndarray))
+    return not any(messages)  # with 1 rank both halves are empty
+
+
+def _depth(value: Any) -> int:
+    """Return how many axes an array has, and how many lists lie in each other."""
+    if isinstance(value, (list, tuple)):
+        return 1 + (_depth(value[0]) if value else 0)
+    return int(np.ndim(value)) if isinstance(value, np.ndarray) else 0
+
+
+def _message(message: Any, what: str) -> Floats:
+    array = _float64(message, what)
+    if array.ndim != 1:
+        raise HybridLabError(f"{what} an array with one axis, such as values[0, 2:4], not of shape {array.shape}", "wrong-shape")
+    return array
+
+
+def _float64(value: Any, what: str) -> Floats:
+    try:
+        array = np.asarray(value)
+    except ValueError:
+        raise HybridLabError(f"{what} an array of numbers, not {short_repr(value)}", "ragged") from None
+    if array.dtype.kind not in "iuf":
+        raise HybridLabError(f"{what} an array of numbers, not {short_repr(value)}", "not-a-number")
+    if isinstance(value, np.ndarray) and array.dtype != np.float64:
+        raise HybridLabError(f"{what} float64, as the values are, not {array.dtype}, which rounds more", "wrong-dtype")
+    if not np.isfinite(array).all():
+        raise HybridLabError(f"{what} not finite: {short_repr(value)}", "not-finite")
+    return array.astype(np.float64, copy=False)
+
+
+def judge_ring(result: tuple[Any, Messages], values: Any, way: Way = ON_THE_PAGE) -> Feedback:
+    """Judge the averages and the messages of a ring of one size, whose chunks go this way."""
+    averages, messages = result
+    ranks = len(values)
+    if averages.shape != values.shape:
+        return wrong("wrong-averages", f"the averages have shape {averages.shape}, not {values.shape}: one row for each rank")
+    if len(messages) != 2 * (ranks - 1):
+        wanted = f"a ring of {counted(ranks, 'rank')} has {2 * (ranks - 1)}"
+        return wrong("wrong-steps", f"there are messages of {counted(len(messages), 'step')}; {wanted}: D-1 in each half")
+    if fault := wrong_sizes(messages, values, way):
+        return wrong(*fault)
+    mean = values.mean(axis=0)
+    off = np.argwhere(~(np.abs(averages - mean) <= 1e-12 * np.maximum(1, np.abs(mean))))
+    if fault := not_a_ring(messages, values, way):
+        code, sentence = fault
+        if len(off) or code == "changed-later":
+            return wrong(code, sentence)
+        return wrong("invented-messages", f"the averages are right, but they do not come from these messages: {sentence}")
+    if len(off):
+        rank, place = off[0].tolist()
+        ends = f"rank {rank} ends with {averages[rank, place]:g} for number {place}, and the mean is {mean[place]:g}"
+        return wrong("wrong-mean", f"the messages are right, but {ends}")
+    if (averages != averages[0]).any():
+        rank = int(np.flatnonzero((averages != averages[0]).any(axis=1))[0])
+        return wrong("ranks-differ", f"ranks 0 and {rank} differ in the last bits: every rank keeps the sums as they arrive")
+    place = number_that_was_not_sent(averages, messages, way)
+    if place is not None:
+        other = f"the average of number {place} differs in its last bits from the whole sum that was sent, divided by {ranks}"
+        return wrong("invented-averages", f"the messages are right, but {other}: take the averages from the chunks that arrived")
+    return right()
+
+
+def wrong_sizes(messages: Messages, values: Floats, way: Way) -> tuple[str, str] | None:
+    """Return a code and a sentence if the messages of a ring have other sizes than the chunks of ``numpy.array_split``."""
+    ranks, size = values.shape
+    if ranks > 1 < size and any(len(message) == size for message in messages[0]):
+        return "not-cut", f"a message has all {size} numbers of its rank: cut them into {ranks} chunks, and send one chunk in each step"
+    cut = f"cut as numpy.array_split does, and send {way.start} first"
+    sizes = [high - low for low, high in chunk_bounds(size, ranks)]
+    for rank in range(ranks):
+        nbytes = 8 * sum(len(sent[rank]) for sent in messages)
+        due = 8 * sum(sizes[way.chunk(rank, step, ranks)] for step in range(len(messages)))
+        if nbytes != due:
+            return "wrong-bytes", f"rank {rank} sends {nbytes} bytes in all, but its chunks have {due} bytes, 8 a number: {cut}"
+    for (step, sent), rank in product(enumerate(messages), range(ranks)):
+        chunk = way.chunk(rank, step, ranks)
+        if len(sent[rank]) != sizes[chunk]:
+            sends = f"in step {step} rank {rank} sends {counted(len(sent[rank]), 'number')}, but chunk {chunk} has {sizes[chunk]}"
+            due_then = f"in step 0 rank r sends {way.start}, and then what it has just received"
+            return "another-chunk", f"{sends}: {cut if step == 0 else due_then}"
+    return None
+
+
+def not_a_ring(messages: Messages, values: Floats, way: Way) -> tuple[str, str] | None:
+    """Return a code and a sentence about the first message that a right ring does not send; None if all are right.
+
+    The sums may be divided by the number of ranks at the start, before the all-gather, or at the end. Raise if the messages are right
+    but for the order of their indices: with 2 ranks, ``read_ring`` cannot see that.
+    """
+    fault = _first_fault(messages, values, way)
+    if fault and len(values) == 2 and not _first_fault([list(sent) for sent in zip(*messages, strict=True)], values, way):
+        raise HybridLabError(RANKS_FIRST, "ranks-first")
+    return fault
+
+
+def _first_fault(messages: Messages, values: Floats, way: Way) -> tuple[str, str] | None:
+    ranks, size = values.shape
+    chunks = [values[:, low:high] for low, high in chunk_bounds(size, ranks)]
+    own = [chunks[way.chunk(rank, 0, ranks)][rank] for rank in range(ranks)]
+    before = 1 / ranks if ranks > 1 and all(_near(messages[0][rank], own[rank] / ranks) for rank in range(ranks)) else 1.0
+    for (step, sent), rank in product(enumerate(messages), range(ranks)):
+        chunk = way.chunk(rank, step, ranks)
+        fault = _fault_of(sent[rank], messages[step - 1][way.sender(rank, ranks)], before * chunks[chunk][rank], step, ranks)
+        if fault:
+            code, wanted = fault
+            if step < ranks - 1 and _is_later(sent[rank], chunks[chunk].sum(axis=0), ranks):
+                later = f"it has the sum of all ranks, which rank {rank} gets later"
+                return "changed-later", f"messages[{step}][{rank}] has changed after it was sent: {later}; send a copy"
+            said = f"in step {step} rank {rank} sends {_in_words(sent[rank], values, chunks)}"
+            return code, f"{said}, not {wanted.format(chunk=chunk)}"
+    return None
+
+
+def number_that_was_not_sent(averages: Floats, messages: Messages, way: Way) -> int | None:
+    """Return the first number whose average does not come from the whole sum that was sent; None if there is none.
+
+    The messages and the averages are right up to rounding. A ring adds each chunk in an order of its own, so a mean that was computed
+    in another way has other last bits.
+    """
+    ranks = len(averages)
+    if ranks == 1:
+        return None
+    owned = [way.chunk(rank, ranks - 1, ranks) for rank in range(ranks)]  # each rank sends the whole sum of this chunk first
+    sent = np.concatenate([messages[ranks - 1][owned.index(chunk)] for chunk in range(ranks)])
+    other = (averages[0] != sent) & (averages[0] != sent / ranks) & (averages[0] != sent * (1 / ranks))
+    return int(np.flatnonzero(other)[0]) if other.any() else None
+
+
+def _fault_of(message: Floats, received: Floats, own: Floats, step: int, ranks: int) -> tuple[str, str] | None:
+    """Return a code for a message that is not the one of a ring, and words for what it should be."""
+    if step == 0:
+        return None if _near(message, own) else ("wrong-start", "its own chunk {chunk}")
+    if step < ranks - 1:
+        return None if _near(message, received + own) else ("wrong-sum", "what it has just received plus its own chunk {chunk}")
+    if step == ranks - 1:
+        whole = _near(message, received + own) or _near(message, (received + own) / ranks)
+        return None if whole else ("wrong-whole-sum", "the whole sum of chunk {chunk}, with which the all-gather begins")
+    return None if np.array_equal(message, received) else ("not-passed-on", "chunk {chunk} as it has just received it")
+
+
+def _is_later(message: Floats, whole: Floats, ranks: int) -> bool:
+    """Whether a message has the numbers that its rank holds in the end, perhaps divided; then it must be a part of what the rank holds."""
+    return len(message) > 0 and (_near(message, whole) or (message.base is not None and _near(message, whole / ranks)))
+
+
+def _near(found: Floats, wanted: Floats) -> bool:
+    return bool((np.abs(found - wanted) <= 1e-12 * np.maximum(1, np.abs(wanted))).all())
+
+
+def _in_words(message: Floats, values: Floats, chunks: list[npt.NDArray[Any]]) -> str:
+    """Return which chunk a message has, with whose numbers, if that can be found out."""
+    ranks = len(values)
+    if not message.any():
+        return "zeros" if len(message) else "nothing"
+    if ranks <= FEW:
+        sums = [np.array(counts) for counts in product(range(3), repeat=ranks) if any(counts)]
+        for (chunk, part), counts, share in product(enumerate(chunks), sums, (1, 1 / ranks)):
+            if part.shape[1] == len(message) and _near(message, share * (counts @ part)):
+                return f"chunk {chunk} with {contributors(counts)}"
+    return "other numbers"
+
+
+def slips(way: Way = ON_THE_PAGE) -> tuple[Slip, ...]:
+    """Return the rings with a known mistake, each with its divisions at the end, before the all-gather and at the start."""
+    published = FAULTS["all-gather starts at chunk r"]
+    backwards = RingPlan(lambda rank, step, ranks: (rank + step) % ranks, lambda rank, step, ranks: (rank - 1 + step) % ranks, to=-1)
+    rings = {
+        "published-ring": ("this is the published ring: which chunk is whole on rank r when the all-gather begins?", published),
+        "all-gather-adds": (
+            "in the all-gather the receiver adds, too: it must take what arrives as it is",
+            FAULTS["all-gather adds"],
+        ),
+        "counts-up": (
+            one_below(way),
+            FAULTS["reduce-scatter counts up"],
+        ),
+        "wrong-direction": (f"this ring turns the other way: rank r sends to {way.receiver}", backwards),
+    }
+    begins = f"this is a ring, but another one: here rank r begins with {way.start}"
+    others = [
+        RingPlan(lambda rank, step, ranks: (rank + 1 - step) % ranks, lambda rank, step, ranks: (rank + 2 - step) % ranks),
+        RingPlan(lambda rank, step, ranks: (rank - 1 - step) % ranks, lambda rank, step, ranks: (rank - step) % ranks),
+    ]
+    received = "messages[step][r] is what rank r sends; here it is what rank r receives"
+    return (
+        *(Slip(code, sentence, _faulty_program(way, plan, share)) for code, (sentence, plan) in rings.items() for share in SHARES),
+        *(Slip("another-start", begins, _faulty_program(way, plan, share)) for plan in others for share in SHARES),
+        *(Slip("by-receiver", received, _faulty_program(way, RingPlan(), share, _by_receiver)) for share in SHARES),
+        Slip(
+            "no-division", "these are the sums: divide them by the number of ranks", _faulty_program(way, FAULTS["no division"], SHARES[0])
+        ),
+    )
+
+
+def _by_receiver(messages: Messages) -> Messages:
+    return [[sent[-1], *sent[:-1]] for sent in messages]
+
+
+def _faulty_program(way: Way, plan: RingPlan, shares: Shares, placed: Callable[[Messages], Messages] = list) -> Callable[[Any], Any]:
+    """Return a program that makes a mistake. ``placed`` puts its messages into other places.
+
+    A plan is that of a ring on the page. It is run on ranks and chunks in an order in which a ring of another way looks like that one.
+    """
+
+    def result(values: Floats) -> tuple[Floats, Messages]:
+        ranks, size = values.shape
+        rank_of = [way.to * rank % ranks for rank in range(ranks)]  # this order, applied twice, is the first one again
+        chunk_of = [way.chunk(rank, 0, ranks) for rank in rank_of]
+        bounds = [chunk_bounds(size, ranks)[chunk] for chunk in chunk_of]
+        padded = np.zeros((ranks, ranks, max(high - low for low, high in bounds)))
+        for chunk, (low, high) in enumerate(bounds):
+            padded[:, chunk, : high - low] = values[rank_of, low:high]
+        first, later = shares(ranks)
+        history = [first * (later if step >= ranks - 1 else 1) * held for step, held in enumerate(steps_of(plan, padded))]
+        messages = []
+        for step, held in enumerate(history[:-1]):
+            rule, there = (plan.scatter, step) if step < ranks - 1 else (plan.gather, step - ranks + 1)
+            sent = [(rank, rule(rank, there, ranks)) for rank in range(ranks)]
+            messages.append([held[rank, chunk, : bounds[chunk][1] - bounds[chunk][0]] for rank, chunk in sent])
+        ends = np.zeros(values.shape)
+        for chunk, (low, high) in enumerate(bounds):
+            ends[:, low:high] = history[-1][rank_of, chunk, : high - low]
+        undivided = first * later == 1 and plan.divides
+        return ends / (ranks if undivided else 1), [[sent[rank] for rank in rank_of] for sent in placed(messages)]
+
+    return result
+
+
+def _twist_of(name: str, way: Way) -> Twist:
+    """Return the twist with this way. Its judge knows the way, because chunks of different lengths cannot be renamed."""
+    backwards = "rank r sends to rank r - 1, and rank 0 sends to rank D - 1" if way.to < 0 else ""
+    begins = f"in step 0 rank r sends {way.start} (modulo D)" if way.first else ""
+    sentence = "; ".join(clause for clause in (backwards, begins) if clause)
+    return Twist(name, sentence, changes={"judge": partial(judge_ring, way=way), "slips": slips(way)})
+
+
+TWISTS = (
+    _twist_of("backwards", Way(to=-1)),
+    _twist_of("one-ahead", Way(first=1)),
+    _twist_of("backwards-two-ahead", Way(to=-1, first=2)),
+    _twist_of("one-behind", Way(first=-1)),
+    _twist_of("backwards-one-ahead", Way(to=-1, first=1)),
+    _twist_of("two-ahead", Way(first=2)),
+    _twist_of("backwards-one-behind", Way(to=-1, first=-1)),
+)

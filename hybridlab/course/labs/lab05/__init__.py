@@ -1,0 +1,1 @@
+"""Lab 5, wire formats: its tasks and builds."""

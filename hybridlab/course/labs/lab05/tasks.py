@@ -1,0 +1,318 @@
+"""Lab 5, wire formats: the tasks and the feedback on their answers."""
+
+from typing import Any
+
+import numpy as np
+
+from hybridlab import formulas
+from hybridlab.arrays import Floats
+from hybridlab.checks import counted, known_name
+from hybridlab.collectives import AllReduceResult, one_shot_all_reduce, ring_all_reduce
+from hybridlab.course.checking.answers import require_number, require_parts, require_text
+from hybridlab.course.checking.builds import build_task
+from hybridlab.course.checking.checking import Feedback, right, task, wrong
+from hybridlab.course.labs.lab05.messages import DECODE, ENCODE, FEEDBACK
+from hybridlab.course.labs.lab05.message_twists import DECODE_TWISTS, ENCODE_TWISTS, FEEDBACK_TWISTS
+from hybridlab.course.labs.lab05.messages import (
+    STEPS,
+    Average,
+    Encoded,
+    codes_and_scales,
+    decoded_numbers,
+    gradients,
+    messages,
+    of_each,
+    packets,
+    peak,
+    step_or_average,
+    there_are,
+)
+from hybridlab.course.checking.questions import Number, Question, number_task
+from hybridlab.errors import HybridLabError
+from hybridlab.wire import LARGEST_NUMBER, Packet, WireFormat
+
+ALGORITHMS = {"ring": ring_all_reduce, "one-shot": one_shot_all_reduce}
+ROUNDED = 1e-6  # a share: what rounding to float32 may change
+HALF_A_SCALE = 0.5001  # in scales: half a scale, and what rounding the scale to float32 may add
+
+
+@build_task(
+    "lab05.t1",
+    title="Build encode",
+    prompt="write a function encode(values, block) that returns the INT8 codes and the scales of a message",
+    points=6,
+    signature="encode(values, block)",
+    cases=messages,
+    reads=codes_and_scales,
+    fresh=True,
+    within=1e-6,
+    slips=ENCODE,
+    twists=ENCODE_TWISTS,
+    lesson="one scale a block, and each number is at most half a scale from what its code decodes to",
+)
+def build_encode(result: Encoded, values: Floats, block: int) -> Feedback:
+    """Judge a message: the scales of the library, and codes that decode to within half a scale of each number."""
+    codes, scales = result
+    wanted = WireFormat("INT8", block=block).encode(values).scales
+    if len(codes) != len(values):
+        return wrong("wrong-length", f"{there_are(len(codes), 'code')} for {counted(len(values), 'number')}")
+    if len(scales) != len(wanted):
+        return wrong("scale-count", f"{there_are(len(scales), 'scale')} for {counted(len(wanted), 'block')}")
+    for place in np.flatnonzero(~(np.abs(scales - wanted) <= ROUNDED * wanted)).tolist():
+        largest = f"{peak(values[place * block : (place + 1) * block]):.6g}"
+        right_one = f"its largest magnitude is {largest}, so the scale is {largest} / 127 = {wanted[place]:.6g}"
+        found = f"block {place} has the scale {scales[place]:.6g}, but {right_one}"
+        if np.isclose(scales[place], 127 * float(wanted[place])):
+            return wrong("scale-not-divided", found, "the scale is the largest magnitude divided by 127")
+        if np.isclose(scales[place] * float(wanted[place]), 1):
+            return wrong("scale-inverted", found, "this is 127 divided by the largest magnitude: the receiver multiplies by the scale")
+        return wrong("wrong-scale", found)
+    scale = of_each(scales, block, len(codes))
+    for place in np.flatnonzero(codes == -128).tolist():
+        return wrong("minus-128", f"number {place} has the code -128, but codes run from -127 to 127")
+    for place in np.flatnonzero(np.abs(codes * scale - values) > HALF_A_SCALE * scale).tolist():
+        decoded = f"which decodes to {codes[place] * scale[place]:.6g}"
+        nearest = f"the nearest code is {np.rint(values[place] / (scale[place] or 1)):.0f}"
+        return wrong("wrong-code", f"number {place}, {values[place]:.6g}, has the code {codes[place]}, {decoded}: {nearest}")
+    return right()
+
+
+@number_task(
+    "lab05.t2",
+    title="Count the bytes",
+    draws={"stages": (3, 4, 5, 8), "replicas": (5, 6, 8, 10), "size": (1200, 2400, 3600)},
+)
+def count_the_bytes(stages: int = 4, replicas: int = 6, size: int = 1200) -> Question:
+    """Ask for the bytes that the rings of a mesh send in INT8, with one scale a message. The chunks are equal."""
+    steps, chunk = 2 * (replicas - 1), size // replicas
+    truth = stages * formulas.ring_bytes(replicas, size, itemsize=1, scale_bytes=4)
+    nbytes = Number(
+        "a number of bytes",
+        truth,
+        hint="not {value} bytes: count the steps of a ring, the bytes that its ranks send in one step, and the rings",
+        mistakes=[
+            (stages * steps * size, "no-scales", "the scales are missing: each message has one, and it takes 4 bytes"),
+            (truth / stages, "one-ring-alone", f"this is the ring of one stage: there are {stages}"),
+            (truth / 2, "one-half", "this is one half of the ring: the all-gather sends as many messages as the reduce-scatter"),
+            (truth / (stages * replicas), "one-device-alone", f"this is one device: there are {stages * replicas}"),
+            (
+                stages * 2 * replicas * replicas * (chunk + 4),
+                "d-steps",
+                "a ring takes 2(D-1) steps: after D-1 of them every chunk is complete",
+            ),
+            (
+                stages * steps * replicas * (size + 4),
+                "not-cut",
+                f"a message carries one chunk, which is {chunk} of the {size:,} numbers",
+            ),
+            (2 * stages * steps * size, "fp16", "this is FP16, with 2 bytes a number and no scales"),
+            (4 * stages * steps * size, "fp32", "this is FP32, with 4 bytes a number and no scales"),
+        ],
+        example="2448",
+    )
+    sizes = f"{stages} stages, {replicas} replicas and {size:,} numbers a device"
+    return Question(
+        f"give the bytes that all {stages * replicas} devices together send, for {sizes} in INT8 with one scale a message",
+        [nbytes],
+        "in each of the 2(D-1) steps a ring sends every number once, and D scales",
+    )
+
+
+@build_task(
+    "lab05.t3",
+    title="Build decode",
+    prompt="write a function decode(codes, scales, block) that returns the numbers of a message as float64",
+    points=3,
+    signature="decode(codes, scales, block)",
+    cases=packets,
+    reads=decoded_numbers,
+    fresh=True,
+    slips=DECODE,
+    twists=DECODE_TWISTS,
+    lesson="each number is its code times the scale of its block",
+)
+def build_decode(values: Floats, codes: np.ndarray[Any, Any], scales: np.ndarray[Any, Any], block: int) -> Feedback:
+    """Judge the numbers of a message: within the rounding to float32, they are those of the library."""
+    if len(values) != len(codes):
+        return wrong("wrong-length", f"{there_are(len(values), 'number')} for {counted(len(codes), 'code')}")
+    wire = WireFormat("INT8", block=block)
+    wanted = wire.decode(Packet(wire, codes, scales)).astype(np.float64)
+    for place in np.flatnonzero(~(np.abs(values - wanted) <= ROUNDED * np.abs(wanted))).tolist():
+        product = f"the code {codes[place]} and the scale {scales[place // block]:.6g}"
+        return wrong("wrong-number", f"number {place} has {product}, which make {wanted[place]:.6g}, not {values[place]:.6g}")
+    return right()
+
+
+@number_task(
+    "lab05.t4",
+    title="Predict the error",
+    points=2,
+    draws={"ranks": range(10, 17), "block": (64, 128, 256, 512)},
+)
+def predict_the_error(ranks: int = 12, block: int = 256) -> Question:
+    """Ask for the NMSE of an INT8 ring. The answer may be off by 6 %."""
+    crest = formulas.gaussian_crest(block)
+    truth, of_four = formulas.int8_ring_nmse(ranks, crest), formulas.int8_ring_nmse(4, crest)
+    one = crest**2 / (12 * 127**2)  # the NMSE of one rounding
+    nmse = Number(
+        "an NMSE",
+        truth,
+        hint="the NMSE is not {value:.2g}: the law is c²/(12·127²)·((D-1)/2 + 1), and your number may be off by 6 %",
+        mistakes=[
+            (of_four, "four-ranks", f"this is the error on 4 ranks: a ring of {ranks} rounds its sums more often"),
+            (
+                ranks / 4 * of_four,
+                "proportional",
+                f"{ranks} / 4 times the ranks do not give {ranks} / 4 times the error: the term 1 of (D-1)/2 + 1 does not grow",
+            ),
+            (one, "one-rounding", "this is q, the error of one rounding: a ring rounds in each step"),
+            (
+                (ranks - 1) / 3 * of_four,
+                "one-left-out",
+                f"the error of 4 ranks is not scaled by {ranks - 1}/3: the law has (D-1)/2 + 1, and the 1 belongs to both",
+            ),
+            (one * (ranks - 1) / 2, "no-last-rounding", "this lacks the term 1 of the law: the finished chunk is rounded as well"),
+            (one * ranks, "full-roundings", "not every rounding has the full error: the sum of k ranks is k/D of the final sum"),
+            (
+                formulas.int8_one_shot_nmse(ranks, crest),
+                "one-shot",
+                "this is the one-shot all-reduce, whose error stays below two roundings",
+            ),
+            (2 * truth, "stochastic", "this is stochastic rounding: rounding to the nearest has half of that error"),
+            (truth**0.5, "root", "this is the square root of the NMSE, which is a mean square"),
+            ((ranks / 4) ** 2 * of_four, "squared", "the NMSE grows with D, not with its square"),
+        ],
+        relative=0.06,
+        example="0.0002",
+    )
+    lesson = f"the law gives {truth:.2e}, and you are within 6 % of it"
+    prompt = f"give the NMSE of an INT8 ring of {ranks} ranks with blocks of {block} normal numbers; your number may be off by 6 %"
+    return Question(prompt, [nmse], lesson)
+
+
+@task(
+    "lab05.t5",
+    title="A wire format on a budget",
+    prompt='give an all-reduce, a wire format and its block, such as ("ring", "BF16", None)',
+    points=2,
+)
+def a_wire_format_on_a_budget(answer: object) -> Feedback:
+    """Judge an all-reduce, a format and a block by running them: 32 ranks, 65,536 numbers, 128 KiB a rank, NMSE 1e-4."""
+    ranks, size, budget, most = 32, 65_536, 128 * 1024, 1e-4
+    algorithm, wire = _all_reduce_and_wire(answer)
+    result = _all_reduced(algorithm, wire, ranks, size)
+    nbytes, error = int(result.bytes_sent.max()), _nmse(result, ranks, size)
+    codes, sentences = [], []
+    if nbytes > budget:
+        codes.append("too-many-scales" if wire.block else "not-int8")
+        why = "larger blocks need fewer scales" if wire.block else "INT8 needs one byte a number"
+        sentences.append(f"{nbytes - budget:,} bytes too many: {why}")
+    if error > most:
+        codes.append("ring-rounds-too-often" if algorithm == "ring" else "blocks-too-large")
+        why = (
+            "a ring of 32 ranks rounds its sums 31 times and the finished chunks once more"
+            if algorithm == "ring"
+            else "fewer numbers to a scale make a smaller scale"
+        )
+        sentences.append(f"the error is {error / most:.1f} times too large: {why}")
+    summary = f"{wire} by {algorithm}: {nbytes:,} bytes a rank, NMSE {error:.1e}"
+    if sentences:
+        return wrong(codes[0], summary, *sentences)
+    return right(summary, "both limits hold: one shot keeps the error below two roundings, the block lowers it")
+
+
+def _all_reduce_and_wire(answer: object) -> tuple[str, WireFormat]:
+    """Return the algorithm and the wire format of an answer, or raise. The scales are in FP16."""
+    parts = require_parts(answer, 3, 'an all-reduce, a wire format and its block, such as ("ring", "BF16", None)')
+    algorithm = known_name(require_text(parts[0], "an all-reduce", "ring").strip().lower().replace("_", "-"), ALGORITHMS, "all-reduce")
+    name = require_text(parts[1], "a wire format", "INT8").strip().upper()
+    block = None if parts[2] in (None, "None", "") else require_number(parts[2], "a block", "256")
+    if block is not None and block != int(block):
+        raise HybridLabError(f"a block is a whole number of numbers, or None for the whole message, not {block:g}", "not-a-whole-number")
+    scale = "FP16" if name == "INT8" else "FP32"
+    return algorithm, WireFormat(name, block=None if block is None else int(block), scale=scale)
+
+
+def _all_reduced(algorithm: str, wire: WireFormat, ranks: int, size: int) -> AllReduceResult:
+    """Return the result of an all-reduce of normal numbers. The same sizes always give the same numbers."""
+    return ALGORITHMS[algorithm](_normal_numbers(ranks, size), wire)
+
+
+def _normal_numbers(ranks: int, size: int) -> Floats:
+    return np.random.default_rng([ranks, size]).standard_normal((ranks, size))
+
+
+def _nmse(result: AllReduceResult, ranks: int, size: int) -> float:
+    mean = _normal_numbers(ranks, size).mean(axis=0)
+    return float(np.mean((result.values[0] - mean) ** 2) / np.mean(mean**2))
+
+
+@build_task(
+    "lab05.t6",
+    title="Build error feedback",
+    prompt="write a function with_feedback(gradient, residual, block) that returns what is sent, decoded, and the new residual",
+    points=4,
+    signature="with_feedback(gradient, residual, block)",
+    cases=gradients,
+    reads=step_or_average,
+    fresh=True,
+    within=1e-4,
+    library=True,
+    slips=FEEDBACK,
+    twists=FEEDBACK_TWISTS,
+    lesson=f"nothing is lost: the sum of {STEPS} steps has the error of one rounding",
+)
+def build_feedback(result: Encoded | Average, gradient: Floats, residual: Floats, block: int) -> Feedback:
+    """Judge one step: nothing is lost, and what is sent has been encoded. Judge many steps: their mean is the gradient."""
+    wanted = gradient + residual
+    scale = of_each(WireFormat("INT8", block=block).encode(wanted).scales, block, len(wanted))
+    if isinstance(result, Average):
+        for place in np.flatnonzero(~(np.abs(result.sent - gradient) <= scale / STEPS)).tolist():
+            mean = f"the mean of what was sent for number {place} is {result.sent[place]:.6g}, but its gradient is {gradient[place]:.6g}"
+            return wrong("mean-is-off", f"{mean}: each call must use the residual that it is given")
+        return right()
+    sent, left = result
+    if not len(sent) == len(left) == len(wanted):
+        return wrong(
+            "wrong-length", f"{len(sent)} values are sent and {len(left)} residuals are left, for {counted(len(wanted), 'number')}"
+        )
+    lost = np.nan_to_num(np.abs(sent + left - wanted), nan=np.inf)
+    place = int(lost.argmax())
+    if lost[place] > 1e-12 * max(1.0, peak(wanted)):
+        together = f"{sent[place]:.6g} is sent and {left[place]:.6g} is left, together {sent[place] + left[place]:.6g}"
+        return wrong("not-conserved", f"number {place}: {together}; gradient and old residual are {wanted[place]:.6g} together")
+    for place in np.flatnonzero(np.abs(left) > HALF_A_SCALE * scale).tolist():
+        return wrong("too-far", f"number {place}: {left[place]:.6g} is left, which is more than half of the scale {scale[place]:.6g}")
+    for place in np.flatnonzero(np.abs(sent - np.rint(sent / np.where(scale > 0, scale, 1)) * scale) > scale / 1000).tolist():
+        return wrong("not-encoded", f"number {place}: {sent[place]:.6g} is sent, which is no multiple of the scale {scale[place]:.6g}")
+    return right()
+
+
+@number_task("lab05.t7", title="As far as FP16 reaches", draws={"gradient": (3000, 4000, 5000, 6000, 7000, 9000)})
+def as_far_as_fp16_reaches(gradient: int = 5000) -> Question:
+    """Ask for the largest number of replicas for which no partial sum is too large for FP16, if all gradients are the same."""
+    largest = int(LARGEST_NUMBER["FP16"])
+    most = largest // gradient + 1
+    replicas = Number(
+        "a number of replicas",
+        most,
+        hint="{value} replicas can be averaged, but more are possible: how many gradients are in the largest sum that is sent?",
+        mistakes=[
+            (
+                most - 1,
+                "last-sum-not-sent",
+                "one more is possible: the rank that adds the last gradient takes the mean before it sends, so no sum of all D is sent",
+            ),
+            (
+                "value > truth",
+                "too-many",
+                f"a ring of {{value:,.0f}} sends a sum of {{value - 1:,.0f}} gradients, {{{gradient} * (value - 1):,.0f}}, "
+                f"and FP16 ends at {largest:,}",
+            ),
+        ],
+        whole=True,
+        example="8",
+        code="too-few",
+    )
+    lesson = "the rank that adds the last gradient takes the mean before it sends: the largest sum that is sent has D-1 gradients"
+    return Question(f"give the largest number of replicas whose ring can average gradients of {gradient:,} in FP16", [replicas], lesson)

@@ -1,0 +1,264 @@
+"""All-reduces for a student's test to judge: right ones, and wrong ones with a planted fault that shows only on some inputs."""
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Any
+import numpy as np
+from hybridlab.arrays import Floats
+from hybridlab.course.published import published_ring
+from collections.abc import Callable, Sequence
+from functools import cache
+from itertools import product
+from typing import Any
+import numpy as np
+from hybridlab.arrays import Floats
+from hybridlab.course.checking.builds import Slip
+
+Ring = Callable[[Floats], Any]  # values (D, n) -> averages (D, n)
+
+
+def every_rank(row: Floats, ranks: int) -> Floats:
+    """Return the row for every rank, each with memory of its own."""
+    return np.repeat(row[None, :], ranks, axis=0)
+
+
+def added_in_order(values: Floats) -> Floats:
+    """Return the right averages; chunk c is added up from rank c on, as the messages of a ring do."""
+    ranks = len(values)
+    chunks = [np.roll(part, -chunk, axis=0).cumsum(axis=0)[-1] for chunk, part in enumerate(np.array_split(values, ranks, axis=1))]
+    return every_rank(np.concatenate(chunks) / ranks, ranks)
+
+
+def _without_the_last(values: Floats) -> Floats:
+    """Leave out one hop: chunk c lacks the numbers of rank c - 1."""
+    ranks, mean = len(values), values.mean(axis=0)
+    parts = zip(np.array_split(values, ranks, axis=1), np.array_split(mean, ranks), strict=True)
+    chunks = [part_mean - (part[chunk - 1] / ranks if ranks > 1 else 0) for chunk, (part, part_mean) in enumerate(parts)]
+    return every_rank(np.concatenate(chunks), ranks)
+
+
+def _with_the_first_twice(values: Floats) -> Floats:
+    """Add the numbers with which a chunk starts twice."""
+    ranks = len(values)
+    parts = enumerate(np.array_split(values, ranks, axis=1))
+    return every_rank(np.concatenate([(part.sum(axis=0) + (part[chunk] if ranks > 1 else 0)) / ranks for chunk, part in parts]), ranks)
+
+
+def _published(values: Floats) -> Floats:
+    ranks, size = values.shape
+    padded = np.pad(values, ((0, 0), (0, -size % ranks)))
+    return published_ring(padded, "FP32").values[:, :size].astype(np.float64)
+
+
+def _of_rank_0(values: Floats) -> Floats:
+    result = values.copy()
+    result[0] = values.mean(axis=0)
+    return result
+
+
+def _with_a_rest_left_out(values: Floats) -> Floats:
+    ranks, size = values.shape
+    result = every_rank(values.mean(axis=0), ranks)
+    rest = size - size % ranks
+    result[:, rest:] = values[:, rest:]
+    return result
+
+
+def _in_place(values: Floats) -> Floats:
+    values[:] = values.mean(axis=0)
+    return values.copy()
+
+
+def _without_numbers(values: Floats) -> Floats:
+    ranks, size = values.shape
+    return every_rank(values.mean(axis=0) if size >= ranks else np.full(size, np.nan), ranks)
+
+
+def _by_neighbours(values: Floats) -> Floats:
+    return (values + np.roll(values, -1, axis=0)) / 2
+
+
+def _of_all_but_one_rank(values: Floats) -> Floats:
+    result = every_rank(values.mean(axis=0), len(values))
+    result[-2:-1] = values[-2:-1]
+    return result
+
+
+def _for_powers_of_two(values: Floats) -> Floats:
+    ranks = len(values)
+    return added_in_order(values) if ranks & (ranks - 1) == 0 else _by_neighbours(values)
+
+
+def _right_but_for_one_rank(values: Floats) -> Floats:
+    return added_in_order(values) if len(values) > 1 else np.zeros_like(values)
+
+
+def _right_but_for_one_number(values: Floats) -> Floats:
+    return added_in_order(values) if values.shape[1] > 1 else values.copy()
+
+
+def _with_chunks_shifted(values: Floats) -> Floats:
+    return every_rank(np.roll(values.mean(axis=0), 1), len(values))
+
+
+RIGHT: Mapping[str, Ring] = MappingProxyType(
+    {
+        "a right ring": lambda values: every_rank(values.mean(axis=0), len(values)),
+        "a right ring that adds up around the ring": added_in_order,
+        "a right ring that multiplies by 1 / D": lambda values: every_rank(values[::-1].sum(axis=0) * (1 / len(values)), len(values)),
+    }
+)
+# The faults that show only for some sizes come last: before them, the others tell apart what a test looks at.
+WRONG: Mapping[str, Ring] = MappingProxyType(
+    {
+        "a ring that returns nothing but zeros": np.zeros_like,
+        "a ring that returns nothing but NaN": lambda values: np.full_like(values, np.nan),
+        "a ring without the division by D": lambda values: every_rank(values.sum(axis=0), len(values)),
+        "a ring that is right only for D = 2": _by_neighbours,
+        "a ring that gives every rank the numbers of rank 0": lambda values: every_rank(values[0], len(values)),
+        "a ring that is right only on rank 0": _of_rank_0,
+        "a ring that is wrong only on rank D - 2": _of_all_but_one_rank,
+        "a ring whose averages are all too small": lambda values: added_in_order(values) - 0.5,
+        "a ring whose averages are all too large": lambda values: added_in_order(values) + 0.5,
+        "a ring that loses the sign of the numbers": lambda values: every_rank(np.abs(values).mean(axis=0), len(values)),
+        "a ring that ends in chunks of the wrong place": _with_chunks_shifted,
+        "a ring that returns one row for all ranks": lambda values: values.mean(axis=0),
+        "a ring that is one step short": _without_the_last,
+        "a ring that adds a rank's own numbers twice": _with_the_first_twice,
+        "the published ring": _published,
+        "a ring that returns float32": lambda values: added_in_order(values).astype(np.float32),
+        "a ring that rounds to FP32": lambda values: added_in_order(values).astype(np.float32).astype(np.float64),
+        "a ring that rounds to FP16": lambda values: added_in_order(values).astype(np.float16).astype(np.float64),
+        "a ring that leaves out the last n mod D numbers": _with_a_rest_left_out,
+        "a ring that returns NaN where n is less than D": _without_numbers,
+        "a ring that is right only where D is 1, 2 or 4": _for_powers_of_two,
+        "a ring that overwrites its argument": _in_place,
+        "a ring that is wrong only for D = 1": _right_but_for_one_rank,
+        "a ring that is wrong only for n = 1": _right_but_for_one_number,
+    }
+)
+WRONG_FOR = "a ring that is wrong only for D = {size}"  # a grader's seed draws the number
+
+
+def ring_of(name: str, size: int) -> Ring:
+    """Return the planted ring of this name, as a function that gives nothing away. ``size`` is the D of ``WRONG_FOR``."""
+    known = {**RIGHT, **WRONG}.get(name)
+
+    def ring(values: Floats) -> Any:
+        if known is not None:
+            with np.errstate(over="ignore"):  # large numbers have no place in FP16: infinity is the fault, not a warning
+                return known(values)
+        return _by_neighbours(values) if len(values) == size else added_in_order(values)
+
+    return ring
+
+
+def _formed(found: Any, wanted: Floats) -> bool:
+    return bool(found.shape == wanted.shape and found.dtype == np.float64)
+
+
+def _within(found: Any, wanted: Floats) -> bool:
+    return bool(np.allclose(found, wanted, rtol=0, atol=1e-9))
+
+
+def _alike(found: Any, wanted: Floats) -> bool:
+    return _formed(found, wanted) and _within(found, wanted)
+
+
+def _with_values(values: Floats, good: Callable[[Any, Floats], bool] = _alike) -> Callable[..., list[bool]]:
+    """Return a known mistake: a test that tries a ring on one array of values. ``good`` compares its averages with the right ones."""
+    wanted = every_rank(values.mean(axis=0), len(values))
+
+    @cache  # each case has the rings of the cases before it
+    def passes(name: str, size: int) -> bool:
+        return good(np.asarray(ring_of(name, size)(values.copy())), wanted)
+
+    return lambda names, size: [passes(name, size) for name in names]
+
+
+def _with_shapes(
+    ranks: Sequence[int], sizes: Sequence[int], good: Callable[[Any, Floats], bool] = _alike, unchanged: bool = True
+) -> Callable[..., list[bool]]:
+    """Return a known mistake: a test that tries a ring on arrays of these shapes. ``unchanged``: it also looks at the argument."""
+
+    def passes_one(ring: Ring, shape: tuple[int, int]) -> bool:
+        values = np.random.default_rng(shape).normal(size=shape)
+        before = values.copy()
+        found = np.asarray(ring(values))
+        alike = good(found, every_rank(before.mean(axis=0), len(before)))
+        return alike and not (unchanged and (values != before).any())
+
+    @cache
+    def passes(name: str, size: int) -> bool:
+        return all(passes_one(ring_of(name, size), shape) for shape in product(ranks, sizes))
+
+    return lambda names, size: [passes(name, size) for name in names]
+
+
+_THREE = np.random.default_rng(7).normal(size=(3, 7))
+_TWO = np.random.default_rng(7).normal(size=(2, 4))
+_ALIKE = np.tile(_THREE[0], (3, 1))
+COARSE = "the tolerance is too wide, for example 1e-5 of the number, which np.allclose has by default: give rtol=0 and atol=1e-9"
+NO_ABS = "an error below 0 passes this test: compare the absolute error, abs(found - mean)"
+
+RING_TESTS = [
+    Slip(
+        "passes-everything",
+        "the test passes every ring: let it compare the averages with numpy's mean",
+        lambda names, size: [True] * len(names),
+    ),
+    Slip("passes-nothing", "the test fails every ring, also the right one", lambda names, size: [False] * len(names)),
+    Slip(
+        "inverted",
+        "the test returns False for the right rings and True for wrong ones",
+        lambda names, size: [name not in RIGHT for name in names],
+    ),
+    Slip(
+        "replicas-alone",
+        "the test compares the replicas with each other alone: they can agree on wrong numbers",
+        _with_values(_THREE, lambda found, wanted: bool((found == found[0]).all())),
+    ),
+    Slip(
+        "exactly-equal",
+        "a right ring adds up in another order than numpy, so its last digits differ: allow a small distance",
+        _with_values(_THREE, lambda found, wanted: bool((found == wanted).all()) and found.shape == wanted.shape),
+    ),
+    Slip("rank-0-alone", "the test looks at rank 0 alone", _with_values(_THREE, lambda found, wanted: _within(found.flat[:7], wanted[0]))),
+    Slip(
+        "last-rank-alone",
+        "the test does not look at every rank: compare all rows with the mean",
+        _with_values(_THREE, lambda found, wanted: _within(np.atleast_2d(found)[-1], wanted[0])),
+    ),
+    Slip("no-abs", NO_ABS, _with_values(_THREE, lambda found, wanted: bool((found - wanted).max() <= 1e-9))),
+    Slip("no-abs", NO_ABS, _with_values(_THREE, lambda found, wanted: bool((wanted - found).max() <= 1e-9))),
+    Slip(
+        "nan-passes",
+        "a comparison with NaN is False: test that the averages are close, not that they are far apart",
+        _with_values(_THREE, lambda found, wanted: not (np.abs(found - wanted) > 1e-9).any()),
+    ),
+    Slip("equal-rows", "the test gives all ranks the same numbers", _with_values(_ALIKE)),
+    Slip("two-replicas-alone", "the test tries D = 2 alone", _with_values(_TWO)),
+    Slip("no-signs", "the test tries no negative numbers", _with_values(np.abs(_THREE))),
+    Slip(
+        "shape-not-compared",
+        "numpy compares one row with all rows: test the shape of the result, too",
+        _with_values(_THREE, _within),
+    ),
+    Slip(
+        "coarse",
+        COARSE,
+        _with_values(_THREE, lambda found, wanted: found.shape == wanted.shape and bool(np.allclose(found, wanted))),
+    ),
+    Slip("coarse", COARSE, _with_values(_THREE, lambda found, wanted: _formed(found, wanted) and bool(np.allclose(found, wanted)))),
+    Slip("whole-chunks-alone", "the test tries only n that D divides: let it try others, too", _with_shapes([1, 2, 4], [4, 8])),
+    Slip("no-small-n", "the test tries no n below D: let it try several n, from 1 on", _with_shapes(range(1, 6), [7])),
+    Slip("powers-of-two-alone", "the test tries no D but 1, 2 and 4: let it try 1 to 5", _with_shapes([1, 2, 4], range(1, 9))),
+    Slip(
+        "argument-not-compared",
+        "the test does not look at `values` after the call: compare it with a copy from before the call",
+        _with_shapes(range(1, 6), range(1, 9), unchanged=False),
+    ),
+    Slip("few-ranks", "the test tries too few D: let it try 1 to 5", _with_shapes([3], range(1, 9))),
+    Slip("no-single-rank", "the test does not try D = 1: let it try 1 to 5", _with_shapes(range(2, 6), range(1, 9))),
+    Slip("no-single-number", "the test does not try n = 1: let it try 1 to 8", _with_shapes(range(1, 6), range(2, 9))),
+]

@@ -1,0 +1,1 @@
+"""Lab 8, threads: its tasks and builds."""

@@ -1,0 +1,440 @@
+"""Pipelines on which a student's runner is tried, which has a thread for each device, and what it does wrong with threads and messages."""
+
+import contextlib
+import threading
+import time
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+from hybridlab.arrays import Floats, Ints
+from hybridlab.checks import short_repr
+from hybridlab.costs import Costs
+from hybridlab.course.checking.calls import Later, relayed_from
+from hybridlab.course.labs.lab07.executors import SIZES, Faults, Watch
+from hybridlab.course.checking.partial import run_partly, turns_of
+from hybridlab.errors import HybridLabError
+from hybridlab.schedule import Kind, Op
+from hybridlab.training import Network
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+import numpy as np
+from hybridlab.arrays import Floats, Ints
+from hybridlab.checks import counted, short_repr
+from hybridlab.course.checking.answers import near
+from hybridlab.course.checking.builds import Case, Slip
+from hybridlab.course.checking.checking import Feedback, right, wrong
+from hybridlab.course.labs.lab07.executors import SIZES, Faults, lines_of_schedule, order_by_chance, parts_of_a_run
+from hybridlab.errors import HybridLabError
+from hybridlab.schedule import Op
+from hybridlab.training import Network, loss_and_gradient
+
+MEETING = 2.0  # seconds for which an operation waits until those have begun that can run at the same time
+PATIENCE = 3.0  # seconds without an operation, after which threads are taken to wait for ever
+LOOKING = 0.05  # seconds between two looks at a function that has not returned
+LEAVING = 0.5  # seconds in which threads that the function has left behind may end
+RAISED = object()  # the result of a function that has raised an error where it must
+
+
+class Trouble(NamedTuple):
+    """What is special about a case.
+
+    Parameters
+    ----------
+    lost : tuple of str
+        Operations whose messages get lost.
+    raises : str
+        Why the function must raise an error: ``""`` if it must not, ``"lost"``, ``"order"`` or ``"work"``.
+    failing : str
+        The operation in which ``work`` raises an error.
+    long : float
+        How many seconds one operation takes.
+    slow : str
+        This operation.
+    """
+
+    lost: tuple[str, ...] = ()
+    raises: str = ""
+    failing: str = ""
+    long: float = 0.0
+    slow: str = "0F0"
+
+
+NO_TROUBLE = Trouble()
+
+
+class ThreadWatch:
+    """The ``work`` that a runner gets, and the faults that it sees, as pairs of a code and a sentence.
+
+    ``work`` is called from several threads. For a caller in another process no call waits here: it raises :class:`Later`, and the caller
+    asks again.
+
+    Parameters
+    ----------
+    orders : sequence of str
+        The line of operations of each device; stage d is on device d.
+    weights : sequence of arrays, each of shape (parameters,)
+        The parameters of each stage.
+    inputs : sequence of arrays, each of shape (samples, features)
+        The samples of each microbatch.
+    labels : array, shape (microbatches, samples)
+        The classes of the samples.
+    trouble : Trouble
+        What is special about the case.
+    """
+
+    def __init__(self, orders: Sequence[str], weights: Sequence[Floats], inputs: Sequence[Floats], labels: Ints, trouble: Trouble) -> None:
+        self.watch = Watch(orders, Network(SIZES), weights, inputs, labels)
+        self.faults = self.watch.faults
+        self._inputs, self._trouble = inputs, trouble
+        self._last = len(orders) - 1
+        self._names = {name for line in orders for name in line.split()}
+        self._together = frozenset[str]() if trouble.raises else operations_at_once(orders)
+        self._kept: dict[tuple[int, int], Any] = {}
+        self._thread_of: dict[int, int] = {}
+        self._begun: dict[tuple[str, int], float] = {}  # operations that run, by their threads: when they began
+        self._seen: set[str] = set()  # all that have begun
+        self._news = threading.Condition()
+        self._returned = False
+        self._touched = time.monotonic()
+
+    def work(self, name: str, message: Any) -> tuple[str | None, Any, Any]:
+        """Run an operation, and return who needs its output, the output and the gradient of the weights."""
+        caller = relayed_from.get()
+        thread = threading.get_ident() if caller is None else caller
+        with self._news:
+            if self._returned:
+                raise SystemExit  # ends a thread that the function has left behind
+            op = self._checked(name)
+            if (name, thread) not in self._begun:
+                self._begin(name, op, thread)
+            while (wait := self._wait(name, thread)) > 0 and not self._returned:
+                if caller is not None:
+                    raise Later
+                self._news.wait(wait)
+            del self._begun[name, thread]
+            if self._returned:
+                raise SystemExit
+            self._touched = time.monotonic()
+            self._news.notify_all()
+            if name == self._trouble.failing:
+                raise HybridLabError(f"out of memory in {name}", "failed")
+            return self._computed(op, message)
+
+    def ended(self) -> None:
+        """Note that the function has returned or raised an error."""
+        with self._news:
+            self._returned = True
+            self._news.notify_all()
+
+    def idle(self) -> float:
+        """Return for how many seconds no operation has run."""
+        with self._news:
+            return 0.0 if self._begun else time.monotonic() - self._touched
+
+    def waiting(self, died: Sequence[str]) -> str:
+        """Return a sentence about threads that wait for ever."""
+        if self.faults:
+            return f"{self.faults[0][1]}; then your function waits for ever"
+        why = f"; a thread has ended with {died[0]}" if died else ""
+        able = self.watch.able_to_run() if not self._trouble.raises else []
+        if able:
+            return f"your threads wait for ever, although the input of {able[0]} is there{why}"
+        return f"all threads wait, no message is on its way, and your function neither returns nor raises an error{why}"
+
+    def _checked(self, name: Any) -> Op:
+        if not isinstance(name, str) or name not in self._names:
+            raise HybridLabError(
+                f"work(name, message) takes the name of an operation of the lines, not {short_repr(name)}", "wrong-argument"
+            )
+        return Op.parse(name)
+
+    def _begin(self, name: str, op: Op, thread: int) -> None:
+        """Note that an operation begins, and whether its thread may run it."""
+        self._begun[name, thread] = self._touched = time.monotonic()
+        self._seen.add(name)
+        self._news.notify_all()
+        owner = self._thread_of.setdefault(op.stage, thread)
+        others = [device for device, other in self._thread_of.items() if other == thread and device != op.stage]
+        if owner != thread:
+            self._fault("another-thread", f"{name} runs on another thread than the operations of device {op.stage} before it")
+        if others and not self._trouble.raises:  # a pool of threads gives the thread that an error has ended to the next device
+            self._fault("one-thread", f"devices {others[0]} and {op.stage} run on the same thread: each device has a thread of its own")
+        sender = f"{op.stage - 1}F{op.microbatch}" if op.kind is Kind.F else f"{op.stage + 1}B{op.microbatch}"
+        if sender in self._trouble.lost:
+            self._fault("lost-arrives", f"{name} runs, but the message of {sender} is lost: an operation in lost sends nothing")
+
+    def _wait(self, name: str, thread: int) -> float:
+        """Return for how many seconds an operation that has begun still waits."""
+        lasted = time.monotonic() - self._begun[name, thread]
+        if name == self._trouble.slow and self._trouble.long:
+            return self._trouble.long - lasted
+        missing = sorted(self._together - self._seen)
+        if name not in self._together or not missing or self.faults:
+            return 0.0
+        if lasted >= MEETING:
+            self._fault(
+                "not-at-once",
+                f"{name} and {missing[0]} can run at the same time, but {missing[0]} does not begin while {name} runs: "
+                "hold no lock and wait for no thread while work runs",
+            )
+        return MEETING - lasted
+
+    def _computed(self, op: Op, message: Any) -> tuple[str | None, Any, Any]:
+        stage, microbatch = op.stage, op.microbatch
+        if op.kind is Kind.F:
+            value = self._inputs[microbatch] if stage == 0 and message is None else message
+            output, self._kept[stage, microbatch] = self.watch.forward(stage, microbatch, value)
+            if stage < self._last:
+                return f"{stage + 1}F{microbatch}", output, 0.0
+            return f"{stage}B{microbatch}", 1.0, 0.0
+        if (stage, microbatch) not in self._kept:
+            self._fault("too-early", f"{op} runs before {stage}F{microbatch}")
+            raise HybridLabError(f"{op} runs before {stage}F{microbatch}", "too-early")
+        of_input, of_weights = self.watch.backward(stage, microbatch, message, self._kept.pop((stage, microbatch)))
+        return (f"{stage - 1}B{microbatch}", of_input, of_weights) if stage else (None, None, of_weights)
+
+    def _fault(self, code: str, sentence: str) -> None:
+        self.faults.append((code, sentence))
+
+
+def operations_at_once(orders: Sequence[str]) -> frozenset[str]:
+    """Return the most operations that can run at the same time; none if there is never more than one.
+
+    Where every operation takes one unit of time, those that start together do not need each other.
+
+    >>> sorted(operations_at_once(["0F0 0F1 0B0 0B1", "1F0 1F1 1B0 1B1"]))
+    ['0F1', '1F0']
+    """
+    starts = defaultdict(set)
+    for ran in run_partly(turns_of([line.split() for line in orders]), Costs(forward=1, backward=1))[0]:
+        for (op,), start, _ in ran:
+            starts[start].add(str(op))
+    most = max((starts[start] for start in sorted(starts)), key=len, default=set())
+    return frozenset(most if len(most) > 1 else ())
+
+
+def watched_threads(
+    call: Callable[..., Any], orders: list[str], weights: Sequence[Floats], inputs: list[Floats], labels: Ints, trouble: Trouble
+) -> tuple[Any, Faults]:
+    """Return what a runner returns and the faults of its threads, or raise an error if it waits for ever.
+
+    The runner is called in a thread of its own, whose threads end with the program even if they wait for ever.
+    """
+    watch = ThreadWatch(orders, weights, inputs, labels, trouble)
+    outcome: list[Any] = []
+    died: list[str] = []
+
+    def calling() -> None:
+        try:
+            outcome.append(call(orders, watch.work, list(trouble.lost)))
+        except BaseException as why:  # it is raised in the thread of the judge
+            outcome.append(why)
+        finally:
+            watch.ended()
+
+    def note(how: threading.ExceptHookArgs) -> None:
+        died.append(f"{how.exc_type.__name__}: {how.exc_value}")
+
+    others = set(threading.enumerate())
+    before, threading.excepthook = threading.excepthook, note
+    try:
+        caller = threading.Thread(target=calling, daemon=True)
+        _start_caller(caller)
+        while caller.is_alive() and watch.idle() < PATIENCE:
+            caller.join(LOOKING)
+        if caller.is_alive():
+            raise HybridLabError(watch.waiting(died), "waits-for-ever")
+    finally:
+        watch.ended()
+        end = time.monotonic() + LEAVING
+        for thread in set(threading.enumerate()) - others:
+            with contextlib.suppress(RuntimeError):  # it is only about to start
+                thread.join(max(0.0, end - time.monotonic()))
+        threading.excepthook = before
+    if isinstance(outcome[0], BaseException):
+        return _raised(outcome[0], watch, trouble, died)
+    return outcome[0], _faults_of_a_result(watch, trouble, died)
+
+
+def _start_caller(thread: threading.Thread) -> None:
+    try:
+        thread.start()
+    except RuntimeError as why:
+        told = f"a runner needs threads, which cannot be started ({why})"
+        raise HybridLabError(f"{told}: a notebook that runs in a browser has none", "no-threads") from why
+
+
+def _raised(error: BaseException, watch: ThreadWatch, trouble: Trouble, died: Sequence[str]) -> tuple[Any, Faults]:
+    """Return the result of a runner that has raised an error where it must, or raise an error that says why it must not."""
+    code = error.code if isinstance(error, HybridLabError) else ""
+    if code == "too-slow":
+        raise HybridLabError(f"{error}; {watch.waiting(died)}", "waits-for-ever")
+    if code == "raises" and watch.faults:  # the fault is the cause
+        fault, sentence = watch.faults[0]
+        raise HybridLabError(f"{sentence}; then {error}", fault)
+    if code == "raises" and trouble.raises:
+        return RAISED, []
+    if code == "raises" and trouble.long > 1:
+        told = f"{trouble.slow} takes {trouble.long:g} s, and this is no deadlock, because it ends and then sends its output"
+        raise HybridLabError(f"{error}; {told}", "gave-up")
+    raise error
+
+
+def _faults_of_a_result(watch: ThreadWatch, trouble: Trouble, died: Sequence[str]) -> Faults:
+    """Return the faults of a runner that has returned a result."""
+    if watch.faults:
+        return watch.faults
+    if trouble.raises == "work":
+        told = f"work raises an error in {trouble.failing}, and your function returns a result"
+        return [("error-lost", f"{told}: an error ends its own thread alone, so keep it, and raise it when all threads have ended")]
+    if trouble.raises:
+        return [("deadlock-not-told", "a message never comes, so the line of a device cannot end; your function must raise an error")]
+    if left := watch.watch.unfinished():
+        why = f" (a thread has ended with {died[0]})" if died else ""
+        told = f"when your function returns, {left[0]} has not run{why}"
+        return [("missing-operation", f"{told}: let each thread run its whole line, and join the threads before you return")]
+    return []
+
+
+LONG_BEFORE_JOIN, LONG_BEFORE_END, LONG_OPERATION = 0.1, 0.3, 1.2  # seconds that a long operation takes
+
+
+def read_threads(result: tuple[Any, Faults]) -> tuple[list[Floats], Faults]:
+    """Return the gradients and the faults of a run, or raise an error if it has returned something else."""
+    returned, faults = result
+    if faults or returned is RAISED:
+        return [], faults
+    if returned is None:
+        raise HybridLabError("the function returns None: does it end in return?", "returns-nothing")
+    if not isinstance(returned, (tuple, list)):
+        raise HybridLabError(f"the function returns a list with one gradient for each device, not {short_repr(returned)}", "not-a-list")
+    for device, gradient in enumerate(returned):
+        if not isinstance(gradient, np.ndarray) or gradient.dtype != np.float64:
+            kind = f"an array of {gradient.dtype}" if isinstance(gradient, np.ndarray) else short_repr(gradient)
+            raise HybridLabError(f"the gradient of device {device} is an array of float64, not {kind}", "wrong-dtype")
+    return list(returned), faults
+
+
+def judge_threads(
+    result: tuple[list[Floats], Faults], orders: list[str], weights: Sequence[Floats], inputs: list[Floats], labels: Ints, trouble: Trouble
+) -> Feedback:
+    """Judge one run: its threads and messages, and then its gradients by those of one device."""
+    gradients, faults = result
+    if faults:
+        return wrong(*faults[0])
+    if trouble.raises:
+        return right()
+    if len(gradients) != len(weights):
+        return wrong(
+            "another-size", f"there are {counted(len(gradients), 'gradient')}, not one for each of {counted(len(weights), 'device')}"
+        )
+    for device, (found, wanted) in enumerate(zip(gradients, _on_one_device(weights, inputs, labels), strict=True)):
+        if found.shape != wanted.shape:
+            return wrong("another-shape", f"the gradient of device {device} has shape {found.shape}, and its weights have {wanted.shape}")
+        if not near(found.tolist(), wanted.tolist(), 1e-9):
+            place = int(np.argmax(~(np.abs(found - wanted) <= 1e-9)))
+            told = f"number {place} of device {device}'s gradient is {found[place]:.6g}"
+            return wrong("wrong-gradient", f"{told}; one device that runs the whole network finds {wanted[place]:.6g}")
+    return right()
+
+
+def _on_one_device(weights: Sequence[Floats], inputs: Sequence[Floats], labels: Ints) -> list[Floats]:
+    """Return the gradient of each stage, found without stages."""
+    _, gradient = loss_and_gradient(Network(SIZES), np.concatenate(weights), np.concatenate(inputs), labels.ravel())
+    return np.split(gradient, np.cumsum([len(each) for each in weights])[:-1])
+
+
+RUNNING = [(1, 1), (1, 2), (2, 1), (2, 2), (2, 3), (3, 2), (3, 3), (3, 5), (4, 3), (4, 6)]  # devices and microbatches
+
+
+def runs_in_threads(rng: np.random.Generator) -> Iterator[Case]:
+    """Yield orders that can run, from the smallest up, and then runs that must end in an error."""
+    for devices, microbatches in RUNNING:
+        size = f"{counted(devices, 'device')} and {counted(microbatches, 'microbatch')}"
+        alone = devices * microbatches == 1
+        lines = lines_of_schedule("1f1b", devices, microbatches)
+        yield _run_case(rng, f"1F1B with {size}", lines, Trouble(long=LONG_BEFORE_JOIN * alone))
+        if (devices, microbatches) == (2, 1):
+            yield _run_case(rng, f"{size}, where 0F0 takes {LONG_OPERATION:g} s", lines, Trouble(long=LONG_OPERATION))
+        if microbatches > 1:
+            yield _run_case(rng, f"GPipe with {size}", lines_of_schedule("gpipe", devices, microbatches))
+            yield _run_case(rng, f"a random order with {size}", order_by_chance(rng, devices, microbatches))
+    yield _run_case(rng, "2 devices and 12 microbatches", order_by_chance(rng, 2, 12))
+    yield _run_case(rng, "the lines ['0B0 0F0']", ["0B0 0F0"], Trouble(raises="order"))
+    yield _run_case(rng, "the lines ['0F0 0B0', '1B0 1F0']", ["0F0 0B0", "1B0 1F0"], Trouble(raises="order"))
+    yield _run_case(rng, "the lines ['', '1F0 1B0']", ["", "1F0 1B0"], Trouble(raises="order"))
+    yield _run_case(rng, "2 lines that wait for each other", ["0F0 0B0 0F1 0B1", "1F0 1F1 1B0 1B1"], Trouble(raises="order"))
+    for devices, microbatches in ((2, 1), (2, 3), (3, 4), (4, 4)):
+        lines = order_by_chance(rng, devices, microbatches)
+        for kind, senders in (("F", range(devices - 1)), ("B", range(1, devices))):
+            lost = f"{rng.choice(senders)}{kind}{rng.integers(microbatches)}"
+            yield _run_case(rng, f"{counted(devices, 'device')}, where the message of {lost} is lost", lines, Trouble((lost,), "lost"))
+    pair = ["0F0 0B0", "1F0 1B0"]  # device 0 sleeps when device 1 ends
+    late = Trouble(("1B0",), "lost", long=LONG_BEFORE_END, slow="1B0")
+    yield _run_case(rng, f"2 devices, where 1B0 takes {LONG_BEFORE_END:g} s and its message is lost", pair, late)
+    for name in ("1F0", "1B0"):
+        late = Trouble((), "work", name, LONG_BEFORE_END, name)
+        yield _run_case(rng, f"2 devices, where work raises an error in {name} after {LONG_BEFORE_END:g} s", pair, late)
+    for devices, microbatches in ((1, 1), (2, 2), (3, 4)):
+        lines = order_by_chance(rng, devices, microbatches)
+        failing = str(rng.choice(" ".join(lines).split()))
+        words = f"{counted(devices, 'device')}, where work raises an error in {failing}"
+        yield _run_case(rng, words, lines, Trouble((), "work", failing))
+
+
+def _run_case(rng: np.random.Generator, words: str, lines: list[str], trouble: Trouble = NO_TROUBLE) -> Case:
+    """Return a case on random numbers."""
+    network, samples = Network(SIZES), int(rng.integers(1, 4))
+    microbatches = 1 + max(Op.parse(name).microbatch for line in lines for name in line.split())
+    cuts = np.cumsum([network.count(layers) for layers in network.stages(len(lines))])[:-1]
+    weights = np.split(rng.normal(size=network.parameters), cuts)
+    inputs = list(rng.normal(size=(microbatches, samples, SIZES[0])))
+    labels = rng.integers(0, SIZES[-1], (microbatches, samples))
+    return Case((lines, weights, inputs, labels, trouble), words, run=watched_threads)
+
+
+def wrong_gradients(change: Callable[[list[list[Floats]], list[int]], list[Floats]]) -> Callable[..., Any]:
+    """Return a known mistake: ``change`` takes the gradients of each microbatch, and the last microbatch in the line of each device."""
+
+    def result(orders: list[str], weights: Sequence[Floats], inputs: list[Floats], labels: Ints, trouble: Trouble) -> Any:
+        if trouble.raises:
+            raise HybridLabError("there are no gradients", "no-result")
+        last = [Op.parse(line.split()[-1]).microbatch for line in orders]
+        return change([gradients for _, gradients in parts_of_a_run(weights, inputs, labels)], last), []
+
+    return result
+
+
+def _sums(parts: list[list[Floats]]) -> list[Floats]:
+    return [np.add.reduce(each) for each in zip(*parts, strict=True)]
+
+
+RUNNERS = [
+    Slip(
+        "last-microbatch",
+        "these are the gradients of the last microbatch alone: add up those of all microbatches",
+        wrong_gradients(lambda parts, last: [parts[each][device].copy() for device, each in enumerate(last)]),
+    ),
+    Slip(
+        "mean-of-microbatches",
+        "this is divided by the number of microbatches: each gradient is a part of the mean already, so add them up",
+        wrong_gradients(lambda parts, last: [each / len(parts) for each in _sums(parts)]),
+    ),
+    Slip(
+        "added-twice",
+        "each gradient is added twice: only the thread of a device may add to the sum of this device",
+        wrong_gradients(lambda parts, last: [2 * each for each in _sums(parts)]),
+    ),
+    Slip(
+        "reversed",
+        "your list of gradients goes from the last device to the first",
+        wrong_gradients(lambda parts, last: _sums(parts)[::-1]),
+    ),
+    Slip(
+        "without-the-last",
+        "the gradient of the last microbatch in each line is missing: add the gradient of every operation",
+        wrong_gradients(
+            lambda parts, last: [total - parts[each][d] for d, (total, each) in enumerate(zip(_sums(parts), last, strict=True))]
+        ),
+    ),
+]

@@ -1,0 +1,1 @@
+"""Lab 9, the A100 report: its tasks and builds."""

@@ -1,0 +1,251 @@
+"""The build ``iteration_time(model, plan, rates)`` of lab 9: its cases, the right times of the parts, and the known mistakes."""
+
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from hybridlab.checks import counted
+from hybridlab.collectives import Link, all_reduce_time
+from hybridlab.course.checking.answers import plain_values, require_entries, require_number
+from hybridlab.course.checking.builds import Case, Slip
+from hybridlab.model import Transformer
+from hybridlab.planner import Plan
+from hybridlab.planner.memory import stage_parameters
+
+Numbers = dict[str, float]
+NAMES = ("compute", "tensor", "messages", "bubble", "gradients", "total")
+GRADIENT = 2  # bytes of a gradient, and of an activation, in FP16
+TINY: tuple[Numbers, Numbers] = ({"layers": 1, "hidden": 8, "sequence": 8, "vocabulary": 16}, {"flops": 1e6, "nvlink": 1e5, "network": 1e4})
+
+
+class Pieces(NamedTuple):
+    """What the parts of an iteration are made of, in seconds: computing and messages of one microbatch, and the ring of the gradients.
+
+    Attributes
+    ----------
+    microbatches, stages : int
+        M of one replica, and K.
+    layers, logits : float
+        Computing the layers of a stage, and the logits.
+    layer_rings, logit_ring : float
+        The all-reduces among the GPUs that share the layers of a stage, and the one behind the logits.
+    exchange : float
+        A message to the next stage and one back.
+    gradients : float
+        The all-reduce of the gradients of a device over the replicas.
+    """
+
+    microbatches: int
+    stages: int
+    layers: float
+    logits: float
+    layer_rings: float
+    logit_ring: float
+    exchange: float
+    gradients: float
+
+
+Change = Callable[[Pieces, Numbers, Numbers], Pieces | Numbers]  # from the right pieces, the plan and the model
+
+
+def pieces_of(shape: Transformer, plan: Plan, rates: Numbers) -> Pieces:
+    """Return the pieces of an iteration by the library's counts of operations, bytes and parameters.
+
+    >>> pieces = pieces_of(Transformer(8, 64, 1, 512, 32), Plan(1, 2, 2, 4, 16), {"flops": 1e9, "nvlink": 1e9, "network": 1e6})
+    >>> pieces.microbatches, round(pieces.layers, 3), pieces.exchange
+    (2, 0.218, 0.032768)
+    """
+    layer = shape.layer_work(plan.microbatch, plan.tensor, plan.recompute)
+    head = shape.head_work(plan.microbatch, plan.tensor)
+    count, nbytes = shape.layers / plan.pipeline, GRADIENT * float(plan.microbatch * shape.sequence * shape.hidden)
+    ring = _ring_time(plan.tensor, nbytes, rates["nvlink"])
+    return Pieces(
+        microbatches=plan.microbatches,
+        stages=plan.pipeline,
+        layers=count * layer.flops / rates["flops"],
+        logits=head.flops / rates["flops"],
+        layer_rings=count * layer.all_reduces * ring,
+        logit_ring=head.all_reduces * ring,
+        exchange=2 * nbytes / plan.tensor / rates["network"] if plan.pipeline > 1 else 0.0,
+        gradients=_ring_time(plan.data, GRADIENT * stage_parameters(shape, plan), rates["network"]),
+    )
+
+
+def _ring_time(ranks: int, nbytes: float, rate: float) -> float:
+    return float(all_reduce_time("ring", ranks, nbytes, Link(0, rate))) if ranks > 1 else 0.0
+
+
+def read_shape(model: Numbers, plan: Numbers, recompute: str = "full") -> tuple[Transformer, Plan]:
+    """Return the arguments of a student's function as the library's own."""
+    shape = Transformer(int(model["layers"]), int(model["hidden"]), 1, int(model["vocabulary"]), int(model["sequence"]))
+    tensor, stages, replicas, microbatch, batch = (int(plan[name]) for name in ("tensor", "stages", "replicas", "microbatch", "batch"))
+    return shape, Plan(tensor, stages, replicas, microbatch, batch, recompute=recompute)
+
+
+def summed(pieces: Pieces, bubble: float | None = None) -> Numbers:
+    """Return the parts of an iteration; without ``bubble`` it is that of 1F1B, (K-1) times one microbatch on a stage."""
+    count, idle = pieces.microbatches, pieces.layers + pieces.layer_rings + pieces.exchange
+    parts = {
+        "compute": count * (pieces.layers + pieces.logits),
+        "tensor": count * (pieces.layer_rings + pieces.logit_ring),
+        "messages": count * pieces.exchange,
+        "bubble": (pieces.stages - 1) * idle if bubble is None else bubble,
+        "gradients": pieces.gradients,
+    }
+    return parts | {"total": sum(parts.values())}
+
+
+def read_parts(returned: Any) -> Numbers:
+    """Return the times that a student's function has returned, in the order of ``NAMES``, or raise."""
+    given = require_entries(plain_values(returned), NAMES, f"a dict of seconds with the entries {', '.join(NAMES)}")
+    return {name: require_number(given[name], f"the entry {name!r}") for name in NAMES}
+
+
+def iterations(rng: np.random.Generator) -> Iterator[Case]:
+    """Yield iterations from the smallest up: one GPU, then one kind of parallelism at a time, then all three with random shapes."""
+    small, slow = TINY
+    yield _iteration_case(small, (1, 1, 1, 1, 1), slow)
+    for sizes in ((1, 1, 1, 2, 6), (2, 1, 1, 1, 2), (1, 1, 2, 1, 2), (1, 1, 3, 1, 6), (1, 2, 1, 1, 2), (1, 4, 1, 1, 1), (1, 3, 1, 2, 20)):
+        yield _iteration_case(small | {"layers": 12}, sizes, slow)
+    for tensor, stages, replicas, microbatches in ((2, 2, 2, 1), (4, 3, 2, 4), (8, 1, 3, 2), (1, 8, 4, 3), (2, 4, 2, 16), (8, 4, 16, 8)):
+        model: Numbers = {
+            "layers": stages * int(rng.integers(1, 9)),
+            "hidden": 128 * int(rng.integers(6, 97)),
+            "sequence": 512 * int(rng.integers(1, 9)),
+            "vocabulary": 1024 * int(rng.integers(20, 129)),
+        }
+        size = int(rng.integers(1, 5))
+        rates = {name: float(rng.integers(10, 40)) * unit for name, unit in (("flops", 1e13), ("nvlink", 1e10), ("network", 1e9))}
+        yield _iteration_case(model, (tensor, stages, replicas, size, size * replicas * microbatches), rates)
+
+
+def _iteration_case(model: Numbers, sizes: tuple[int, ...], rates: Numbers) -> Case:
+    plan = dict(zip(("tensor", "stages", "replicas", "microbatch", "batch"), sizes, strict=True))
+    tensor, stages, replicas, size, batch = sizes
+    devices = f"tensor = {tensor}, stages = {stages}, replicas = {replicas}"
+    return Case((dict(model), plan, dict(rates)), f"{devices} and {counted(batch // size // replicas, 'microbatch')} of a replica")
+
+
+def _iteration_slip(code: str, sentence: str, change: Change, recompute: str = "full") -> Slip:
+    """Return a mistake that changes the right pieces, or the parts made of them, given the plan and the model as well."""
+
+    def result(model: Numbers, plan: Numbers, rates: Numbers) -> Numbers:
+        shape, cut = read_shape(model, plan, recompute)
+        changed = change(pieces_of(shape, cut, rates), plan, model)
+        return summed(changed) if isinstance(changed, Pieces) else changed
+
+    return Slip(code, sentence, result)
+
+
+def _pieces_times(**factors: float) -> Callable[[Pieces, Numbers, Numbers], Pieces]:
+    return lambda pieces, plan, model: pieces._replace(**{name: factor * getattr(pieces, name) for name, factor in factors.items()})
+
+
+def _without_attention(pieces: Pieces, plan: Numbers, model: Numbers) -> Pieces:
+    return pieces._replace(layers=pieces.layers / (1 + model["sequence"] / (6 * model["hidden"])))
+
+
+def _all_layers(pieces: Pieces, plan: Numbers, model: Numbers) -> Pieces:
+    return pieces._replace(layers=plan["stages"] * pieces.layers, layer_rings=plan["stages"] * pieces.layer_rings)
+
+
+def _all_samples(pieces: Pieces, plan: Numbers, model: Numbers) -> Pieces:
+    return pieces._replace(microbatches=int(plan["batch"] / plan["microbatch"]))
+
+
+def _bubble_share(pieces: Pieces, plan: Numbers, model: Numbers) -> Numbers:
+    count, stages = pieces.microbatches, pieces.stages
+    return summed(pieces, (stages - 1) / (count + stages - 1) * count * (pieces.layers + pieces.layer_rings + pieces.exchange))
+
+
+def _ring_once(pieces: Pieces, plan: Numbers, model: Numbers) -> Pieces:
+    factors = {name: 2 * (plan[name] - 1) / plan[name] or 1 for name in ("tensor", "replicas")}
+    rings = {name: getattr(pieces, name) / factors["tensor"] for name in ("layer_rings", "logit_ring")}
+    return pieces._replace(**rings, gradients=pieces.gradients / factors["replicas"])
+
+
+SLIPS = (
+    _iteration_slip(
+        "no-recomputation",
+        "this forgets the recomputation: with it a layer runs its forward twice, so it computes 4 forwards in place of 3 and "
+        "has 6 all-reduces in place of 4",
+        lambda pieces, plan, model: pieces,
+        recompute="none",
+    ),
+    _iteration_slip(
+        "backward-like-forward",
+        "this counts the backward of a layer as one forward: it takes two, one for the gradients of the inputs and one for those of "
+        "the weights",
+        _pieces_times(layers=3 / 4, logits=2 / 3),
+    ),
+    _iteration_slip("no-attention", "`compute` lacks the products of the attention, the factor 1 + s/(6h)", _without_attention),
+    _iteration_slip("no-logits", "`compute` lacks the logits of the last stage, which is the slowest one", _pieces_times(logits=0)),
+    _iteration_slip(
+        "layers-not-shared",
+        "`compute` lacks the division by t: the GPUs that share a layer share its operations",
+        lambda pieces, plan, model: pieces._replace(layers=plan["tensor"] * pieces.layers, logits=plan["tensor"] * pieces.logits),
+    ),
+    _iteration_slip("all-layers", "a stage has l/K of the layers: this gives all of them to each stage", _all_layers),
+    _iteration_slip(
+        "samples-of-all-replicas",
+        "the replicas share the batch: one replica has M = batch / (D b) microbatches, and not batch / b",
+        _all_samples,
+    ),
+    _iteration_slip(
+        "activations-without-bytes", "an activation takes 2 bytes", _pieces_times(layer_rings=0.5, logit_ring=0.5, exchange=0.5)
+    ),
+    _iteration_slip(
+        "bits",
+        "this divides the bandwidths by 8: they are in bytes per second, not in bits",
+        _pieces_times(layer_rings=8, logit_ring=8, exchange=8, gradients=8),
+    ),
+    _iteration_slip(
+        "no-ring-factor",
+        "an all-reduce of S bytes among n GPUs sends 2 (n-1)/n S from each of them: this sends S",
+        _ring_once,
+    ),
+    _iteration_slip(
+        "half-a-ring",
+        "a ring has two halves: n-1 steps that add up, and n-1 steps that pass the sums on; this has one half",
+        _pieces_times(layer_rings=1 / 2, logit_ring=1 / 2, gradients=1 / 2),
+    ),
+    _iteration_slip(
+        "one-direction",
+        "this has the messages of one direction: the activations go to the next stage, and their gradients come back",
+        _pieces_times(exchange=1 / 2),
+    ),
+    _iteration_slip(
+        "messages-not-shared",
+        "each of the t GPUs of a stage sends a t-th of a message through its own port: this sends the whole message through one port",
+        lambda pieces, plan, model: pieces._replace(exchange=plan["tensor"] * pieces.exchange),
+    ),
+    _iteration_slip(
+        "bubble-of-k",
+        "a pipeline fills and drains in K-1 times one microbatch on a stage: this has K times",
+        lambda pieces, plan, model: summed(pieces, pieces.stages * (pieces.layers + pieces.layer_rings + pieces.exchange)),
+    ),
+    _iteration_slip(
+        "bubble-ratio",
+        "(K-1)/(M+K-1) is the share of the bubble in the whole pipeline: the bubble itself is (K-1)/M of the time of M microbatches",
+        _bubble_share,
+    ),
+    _iteration_slip(
+        "bubble-with-logits",
+        "the bubble is made of the other stages, which have no logits: this waits for the logits as well",
+        lambda pieces, plan, model: summed(
+            pieces,
+            (pieces.stages - 1) * (pieces.layers + pieces.layer_rings + pieces.exchange + pieces.logits + pieces.logit_ring),
+        ),
+    ),
+    _iteration_slip(
+        "bubble-of-computing-alone",
+        "to fill and drain, a stage waits for the communication of a microbatch, too: its all-reduces and its messages",
+        lambda pieces, plan, model: summed(pieces, (pieces.stages - 1) * pieces.layers),
+    ),
+    _iteration_slip(
+        "parameters-over-replicas",
+        "this divides the parameters by D: each replica has all gradients of its stage, and replicas share the samples, not the model",
+        lambda pieces, plan, model: pieces._replace(gradients=pieces.gradients / plan["replicas"]),
+    ),
+)

@@ -1,0 +1,1 @@
+"""Lab 11, recomputation and microbatches: its tasks and builds."""

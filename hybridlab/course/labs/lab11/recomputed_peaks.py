@@ -1,0 +1,110 @@
+"""The cases of the build ``recomputed_peaks(orders, kept)`` of lab 11, and its known mistakes. Its orders and twists are those of lab 3."""
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from itertools import cycle
+
+import numpy as np
+
+from hybridlab.course.labs.lab03 import peaks
+from hybridlab.course.checking.builds import Case, Slip
+from hybridlab.schedule import Schedule
+from hybridlab.step.recomputation import recomputed_peak
+
+Count = Callable[[list[str], float], list[float]]
+SHARES = (0.1, 0.25, 0.0, 0.5, 0.1, 1.0)  # of the activations, kept after a forward
+
+
+def orders_and_shares(rng: np.random.Generator) -> Iterator[Case]:
+    """Yield the orders of lab 3's build, each with a share of the activations that is kept."""
+    for case, kept in zip(peaks.orders_to_count(rng), cycle(SHARES), strict=False):
+        yield Case((*case.arguments, kept), f"{case.words}, kept = {kept:g}")
+
+
+def peak_of_line(line: str, kept: float) -> float:
+    """Return the peak of one device's line as if it were the only device: the peak depends on the order of this device alone."""
+    return float(recomputed_peak(Schedule.parse(re.sub(r"\d+([FBIW])", r"0\1", line)), kept)[0])
+
+
+def _peaks(orders: list[str], kept: float) -> list[float]:
+    return [peak_of_line(line, kept) for line in orders]
+
+
+def _walk(begins: Mapping[str, tuple[float, float]], ends: Mapping[str, tuple[float, float]]) -> Count:
+    """Return a function that counts along each line. An operation adds a + b kept when it begins, and takes c + d kept when it ends."""
+
+    def count(orders: list[str], kept: float) -> list[float]:
+        found = []
+        for line in orders:
+            held = most = 0.0
+            for kind in re.findall("[FBIW]", line):
+                (added, share), (taken, taken_share) = begins.get(kind, (0, 0)), ends.get(kind, (0, 0))
+                held += added + share * kept
+                most = max(most, held)
+                held -= taken + taken_share * kept
+            found.append(most)
+        return found
+
+    return count
+
+
+WHOLE, KEPT, REST = (1, 0), (0, 1), (1, -1)  # a whole activation, what is kept of it, and what is computed again
+
+_counted = _walk({"F": KEPT, "B": REST, "I": REST}, {"B": WHOLE, "W": WHOLE})  # the right way, also for a line that lacks operations
+SENTENCES = {slip.code: slip.sentence for slip in peaks.SLIPS}
+
+
+def _as_in_lab_3(code: str, result: Count) -> Slip:
+    """Return a mistake that lab 3's build has, too, with the sentence that is told there."""
+    return Slip(code, SENTENCES[code], result)
+
+
+SLIPS = [
+    Slip(
+        "nothing-recomputed",
+        "this is the peak without recomputation: after its forward a microbatch keeps only the share `kept`",
+        _walk({"F": WHOLE}, {"B": WHOLE, "W": WHOLE}),
+    ),
+    Slip(
+        "never-whole",
+        "a backward needs the whole activations: from the beginning of B or I a microbatch takes 1, not `kept`",
+        _walk({"F": KEPT}, {"B": KEPT, "W": KEPT}),
+    ),
+    Slip(
+        "whole-in-the-forward",
+        "this counts the whole activations while a forward runs: in this task a forward adds `kept` alone",
+        _walk({"F": WHOLE, "B": REST, "I": REST}, {"F": REST, "B": WHOLE, "W": WHOLE}),
+    ),
+    Slip(
+        "frees-at-input-gradient",
+        "the input gradient I frees nothing: the weight gradient W needs the whole activations too, and W frees them",
+        _walk({"F": KEPT, "B": REST, "I": REST}, {"B": WHOLE, "I": WHOLE}),
+    ),
+    Slip(
+        "ignores-split-backwards",
+        "where the backward is split, I computes the activations again and W frees them",
+        _walk({"F": KEPT, "B": REST}, {"B": WHOLE}),
+    ),
+    Slip(
+        "kept-and-whole",
+        "what was kept is a part of the whole activations: when a backward begins, 1 - kept is added, not 1",
+        _walk({"F": KEPT, "B": WHOLE, "I": WHOLE}, {"B": (1, 1), "W": (1, 1)}),
+    ),
+    Slip(
+        "one-whole-at-most",
+        "this is (p - 1) kept + 1, with at most one whole microbatch: after I the activations stay whole until the end of W, so several "
+        "microbatches can be whole at once",
+        lambda orders, kept: [(most - 1) * kept + 1 for most in _peaks(orders, 1.0)],
+    ),
+    _as_in_lab_3("one-peak-for-all", lambda orders, kept: [max(_peaks(orders, kept))] * len(orders)),
+    _as_in_lab_3("reversed", lambda orders, kept: _peaks(orders, kept)[::-1]),
+    _as_in_lab_3("sorted", lambda orders, kept: sorted(_peaks(orders, kept), reverse=True)),
+    Slip(
+        "tenth-always",
+        "this is right for a tenth alone: use the argument `kept`",
+        lambda orders, kept: _peaks(orders, 0.1),
+    ),
+    _as_in_lab_3("one-digit", lambda orders, kept: [0 if re.match(r"\d\d", line) else peak_of_line(line, kept) for line in orders]),
+    _as_in_lab_3("one-digit-microbatch", lambda orders, kept: _counted([re.sub(r"\d+[FBIW]\d\d+", "", line) for line in orders], kept)),
+    _as_in_lab_3("held-at-the-end", lambda orders, kept: [0.0 for _ in orders]),
+]

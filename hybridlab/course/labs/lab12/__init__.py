@@ -1,0 +1,1 @@
+"""Lab 12, chunks and waves: its tasks and builds."""

@@ -1,0 +1,201 @@
+"""The sizes on which a student's interleaved 1F1B is tried, and programs that write a wrong order."""
+
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from hybridlab.checks import counted
+from hybridlab.course.checking.answers import Orders, is_empty, plain_values, require_orders
+from hybridlab.course.checking.builds import Case, Slip
+from hybridlab.errors import HybridLabError
+from hybridlab.schedule import Schedule
+from hybridlab.schedules import build
+
+SIZES = [  # devices, microbatches, chunks
+    *((1, 1, 1), (1, 1, 2), (1, 3, 1), (2, 2, 1), (1, 2, 3), (2, 2, 2), (2, 4, 1), (2, 4, 2), (3, 3, 2), (2, 6, 3)),
+    *((4, 4, 2), (3, 6, 2), (3, 9, 1), (4, 4, 3), (4, 8, 2), (5, 5, 4), (4, 16, 3), (6, 12, 4), (8, 8, 2), (8, 24, 3)),
+]
+
+
+def sizes_of_chunks(rng: np.random.Generator) -> Iterator[Case]:
+    """Yield all edges, from one operation on one device up, and some sizes that the generator draws."""
+    drawn = [(devices := int(rng.integers(2, 8)), devices * int(rng.integers(1, 5)), int(rng.integers(1, 6))) for _ in range(8)]
+    for devices, microbatches, chunks in sorted({*SIZES, *drawn}, key=lambda size: (size[0] * size[1] * size[2], size)):
+        words = f"{counted(devices, 'device')}, {counted(microbatches, 'microbatch')} and {counted(chunks, 'chunk')} a device"
+        yield Case((devices, microbatches, chunks), words)
+
+
+def goal_of(devices: int, microbatches: int, chunks: int) -> Schedule:
+    """Return the library's schedule. With one chunk on each device, interleaved 1F1B is eager 1F1B.
+
+    >>> print(goal_of(2, 2, 1))
+    device 0: 0F0 0F1 0B0 0B1
+    device 1: 1F0 1B0 1F1 1B1
+    """
+    if chunks == 1:
+        return build("eager-1f1b", devices, microbatches)
+    return build("interleaved", devices, microbatches, chunks)
+
+
+def read_lines(result: Any) -> Orders:
+    """Return the order of each device that a student's function has returned."""
+    plain = plain_values(result)
+    if is_empty(plain):
+        raise HybridLabError("the function returns no operations; return one text for each device, such as ['0F0 0B0']", "empty")
+    return require_orders(plain)
+
+
+class Size(NamedTuple):
+    """The arguments of a case."""
+
+    devices: int
+    microbatches: int
+    chunks: int
+
+
+Ops = list[tuple[int, int]]  # chunk and microbatch of each operation of a kind, in the order of a device
+Warmup = Callable[[int, Size], int]  # takes a device
+Place = Callable[[int, int, Size], int]  # takes a chunk and a device, and returns the stage
+
+
+def _in_groups(size: Size, length: int, last_chunk_first: bool) -> Ops:
+    """Return the operations of one kind in groups of some microbatches, which go through chunk after chunk."""
+    chunks = range(size.chunks)[::-1] if last_chunk_first else range(size.chunks)
+    starts = range(0, size.microbatches, length)
+    return [(chunk, start + place) for start in starts for chunk in chunks for place in range(min(length, size.microbatches - start))]
+
+
+def _looped(chunk: int, device: int, size: Size) -> int:
+    return chunk * size.devices + device
+
+
+def _written_in_groups(
+    warmup: Warmup,
+    place: Place = _looped,
+    group: Callable[[Size], int] = lambda size: size.devices,
+    last_chunk_first: bool = True,
+    cool_down: bool = True,
+    backward_first: bool = False,
+) -> Callable[[int, int, int], list[str]]:
+    """Return a function that writes the orders with a wrong part."""
+
+    def lines(*arguments: int) -> list[str]:
+        size = Size(*arguments)
+        orders = []
+        for device in range(size.devices):
+            forwards, backwards = (
+                [f"{place(chunk, device, size)}{kind}{microbatch}" for chunk, microbatch in _in_groups(size, group(size), turned)]
+                for kind, turned in (("F", False), ("B", last_chunk_first))
+            )
+            ahead = min(max(warmup(device, size), 0), len(forwards))
+            line = forwards[:ahead]
+            for forward, backward in zip(forwards[ahead:], backwards, strict=False):
+                line += [backward, forward] if backward_first else [forward, backward]
+            orders.append(" ".join(line + backwards[len(forwards) - ahead :] * cool_down))
+        return orders
+
+    return lines
+
+
+def _ahead(device: int, size: Size) -> int:
+    return 2 * (size.devices - 1 - device) + (size.chunks - 1) * size.devices
+
+
+def _folded(chunk: int, device: int, size: Size) -> int:
+    return chunk * size.devices + (size.devices - 1 - device if chunk % 2 else device)
+
+
+def _one_f_one_b(devices: int, microbatches: int, chunks: int) -> str:
+    if chunks == 1:
+        raise HybridLabError("with one chunk, 1F1B is no schedule without chunks", "no-result")
+    return str(build("1f1b", devices, microbatches))
+
+
+def _breadth_first(devices: int, microbatches: int, chunks: int) -> str:
+    return str(build("gpipe", devices, microbatches) if chunks == 1 else build("looped-bfs", devices, microbatches, chunks))
+
+
+INTERLEAVED_SLIPS = (
+    Slip("no-chunks", "this is 1F1B with one stage on each device: with v chunks the model has vK stages", _one_f_one_b),
+    Slip(
+        "breadth-first",
+        "this is looped BFS, which takes all M microbatches through a chunk: interleaved 1F1B goes to the next chunk after K microbatches",
+        _breadth_first,
+    ),
+    Slip(
+        "warm-up-of-1f1b",
+        "your warm-up counts K-1-d once, as 1F1B does; in interleaved 1F1B it counts twice: 2(K-1-d) + (v-1)K forwards",
+        _written_in_groups(lambda device, size: size.devices - 1 - device + (size.chunks - 1) * size.devices),
+    ),
+    Slip(
+        "no-forwards-for-the-chunks",
+        "your warm-up lacks (v-1)K forwards: the first group must go through all chunks before its first backward",
+        _written_in_groups(lambda device, size: 2 * (size.devices - 1 - device)),
+    ),
+    Slip(
+        "one-chunk-too-many",
+        "your warm-up has vK forwards for the chunks, K too many: the forwards of the last chunk belong to the pairs",
+        _written_in_groups(lambda device, size: 2 * (size.devices - 1 - device) + size.chunks * size.devices),
+    ),
+    Slip(
+        "warm-up-too-long",
+        "your warm-up is one forward too long: the first pair begins with another forward",
+        _written_in_groups(lambda device, size: _ahead(device, size) + 1),
+    ),
+    Slip(
+        "warm-up-too-short",
+        "your warm-up is one forward too short",
+        _written_in_groups(lambda device, size: _ahead(device, size) - 1),
+    ),
+    Slip(
+        "same-warm-up",
+        "all your devices have the warm-up of device 0: it gets shorter by 2 from each device to the next",
+        _written_in_groups(lambda device, size: _ahead(0, size)),
+    ),
+    Slip(
+        "reversed-warm-up",
+        "your warm-up grows with the number of the device: device 0 has the longest one",
+        _written_in_groups(lambda device, size: _ahead(size.devices - 1 - device, size)),
+    ),
+    Slip(
+        "all-forwards-first",
+        "your devices run all forwards before the first backward: after its warm-up a device alternates",
+        _written_in_groups(lambda device, size: size.chunks * size.microbatches),
+    ),
+    Slip(
+        "first-chunk-first",
+        "your backwards begin with the first chunk: a backward needs the gradient of the next stage, so the last chunk comes first",
+        _written_in_groups(_ahead, last_chunk_first=False),
+    ),
+    Slip(
+        "one-microbatch-at-a-time",
+        "your forwards take one microbatch through all chunks before the next one: here K microbatches go through a chunk together",
+        _written_in_groups(_ahead, group=lambda size: 1),
+    ),
+    Slip(
+        "no-groups",
+        "your chunks take all M microbatches, one chunk after the other: here a group of K microbatches goes through all chunks first",
+        _written_in_groups(_ahead, group=lambda size: size.microbatches),
+    ),
+    Slip(
+        "folded",
+        "your stages are folded, as in Hanayo: here chunk c of device d is stage cK + d",
+        _written_in_groups(_ahead, place=_folded),
+    ),
+    Slip(
+        "stages-in-a-row",
+        "your device d has v stages in a row: here chunk c of device d is stage cK + d, so K stages lie between two of its chunks",
+        _written_in_groups(_ahead, place=lambda chunk, device, size: device * size.chunks + chunk),
+    ),
+    Slip(
+        "backward-first",
+        "your pairs run the backward before the forward: in a pair the forward comes first",
+        _written_in_groups(_ahead, backward_first=True),
+    ),
+    Slip(
+        "no-cool-down",
+        "your order ends after the last pair: the backwards that are left are missing",
+        _written_in_groups(_ahead, cool_down=False),
+    ),
+)

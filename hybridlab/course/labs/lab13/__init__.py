@@ -1,0 +1,1 @@
+"""Lab 13, zero bubble: its tasks and builds."""

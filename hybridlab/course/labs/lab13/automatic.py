@@ -1,0 +1,275 @@
+"""The build of lab 13, an automatic scheduler: its cases, how its orders are read and judged, and its known mistakes."""
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from hybridlab.bound import lower_bound
+from hybridlab.checks import counted
+from hybridlab.costs import Costs
+from hybridlab.course.checking.answers import Orders, is_empty, plain_values, require_orders
+from hybridlab.course.checking.builds import Case, Slip
+from hybridlab.course.checking.checking import Feedback, right, wrong
+from hybridlab.course.checking.drawing import Drawing, marked_by
+from hybridlab.errors import HybridLabError, InvalidSchedule
+from hybridlab.schedule import Kind, Schedule
+from hybridlab.schedules import build
+from hybridlab.simulation import simulate
+from hybridlab.timeline import Timeline
+
+# K, M, the times F, I and W of each device in ms, the latency C in ms, and cap. Under a twist C is a pair, for forwards and for gradients,
+# and cap a list with a number for each device.
+Model = tuple[int, int, list[float], list[float], list[float], Any, Any]
+
+EXAMPLE: Model = (8, 24, [10] * 8, [8] * 8, [12] * 8, 5, 12)  # that of task 3
+SIZES = [(1, 1, 1), (1, 3, 1), (2, 1, 1), (2, 3, 2), (3, 2, 3), (2, 4, 1), (4, 3, 2), (4, 8, 4), (5, 12, 3), (11, 12, 11)]  # K, M, cap
+MODELS_IN_A_SET = 8  # and the example
+WITHIN = 1e-6  # ms
+WAY = 1 / 3  # of the way from ZB-H1 to the lower bound, in the sum of all makespans of a set
+
+
+def models_to_schedule(rng: np.random.Generator) -> Iterator[Case]:
+    """Yield single models from the smallest up, then sets of models with room for 1.5 K to 2 K microbatches, each with the example."""
+    for devices, microbatches, cap in SIZES:
+        size = f"{counted(devices, 'device')} and {counted(microbatches, 'microbatch')}"
+        yield _case_of_models([_model(rng, devices, microbatches, cap, True, int(rng.choice([0, 1, 3])))], f"{size}, cap {cap}")
+    for words, uneven, latencies in (
+        ("even stages", False, (2, 7)),
+        ("uneven stages and no latency", True, (0, 1)),
+        ("uneven stages and a latency", True, (3, 9)),
+    ):
+        models = []
+        for _ in range(MODELS_IN_A_SET):
+            devices = int(rng.integers(4, 9))
+            microbatches, cap = (
+                int(rng.integers(low, high)) for low, high in ((2 * devices, 3 * devices), (-(-3 * devices // 2), 2 * devices))
+            )
+            models.append(_model(rng, devices, microbatches, cap, uneven, int(rng.integers(*latencies))))
+        yield _case_of_models([*models, EXAMPLE], f"{MODELS_IN_A_SET} models with {words} and the example")
+
+
+def _model(rng: np.random.Generator, devices: int, microbatches: int, cap: int, uneven: bool, latency: int) -> Model:
+    times = rng.integers(4, 21, (3, devices)) if uneven else rng.integers(7, 14, (3, 1))
+    forward, input_gradient, weight_gradient = np.broadcast_to(times, (3, devices)).tolist()
+    return devices, microbatches, forward, input_gradient, weight_gradient, latency, cap
+
+
+def _case_of_models(models: list[Model], words: str) -> Case:
+    return Case((models,), words, run=_each)
+
+
+def _each(call: Callable[..., Any], models: Sequence[Model]) -> list[Any]:
+    return [call(*model) for model in models]
+
+
+def changed_models(change: Callable[[Model], Model]) -> Callable[[np.random.Generator], Iterator[Case]]:
+    """Return the cases of a twist, in which ``change`` makes another model of each."""
+
+    def cases(rng: np.random.Generator) -> Iterator[Case]:
+        for case in models_to_schedule(rng):
+            yield replace(case, arguments=([change(model) for model in case.arguments[0]],))
+
+    return cases
+
+
+def read_order_of_model(result: Any) -> Orders:
+    """Return the order of each device that the function has returned for one model."""
+    plain = plain_values(result)
+    if plain is None:
+        raise HybridLabError("the function returns None: does it end in return?", "returns-nothing")
+    if is_empty(plain):
+        raise HybridLabError("the function returns no operations; return one text for each device, such as ['0F0 0I0 0W0']", "empty")
+    return require_orders(plain)
+
+
+def read_order_of_models(results: Sequence[Any]) -> list[Orders]:
+    """Return the orders for all models of a case."""
+    return [read_order_of_model(result) for result in results]
+
+
+def judge_models(orders: Sequence[Orders], models: Sequence[Model]) -> Feedback:
+    """Judge the orders for one model, or for a set of models whose makespans are compared in total with ZB-H1 and the lower bound."""
+    runs = []
+    for each, model in zip(orders, models, strict=True):
+        run = _judge_order(each, model)
+        if isinstance(run, Feedback):
+            size = f"with {counted(model[0], 'device')} and {counted(model[1], 'microbatch')}: " if len(models) > 1 else ""
+            return replace(run, messages=(size + run.messages[0], *run.messages[1:]))
+        runs.append(run)
+    return _judge_lengths(runs, models) if len(models) > 1 else right()
+
+
+def _judge_order(orders: Orders, model: Model) -> Timeline | Feedback:
+    """Return the timeline of a legal and complete order within the cap; else the feedback on it."""
+    devices, microbatches, *_, cap = model
+    if len(orders) != devices:
+        return wrong("another-size", f"the result has {counted(len(orders), 'line')}, not one for each of {counted(devices, 'device')}")
+    full = next((op for order in orders for op in order if op.kind is Kind.B), None)
+    if full:
+        return wrong("full-backward", f"{full} is a full backward: write its input gradient I and its weight gradient W")
+    costs = costs_of_model(model)
+    try:
+        schedule = Schedule("yours", orders)
+    except InvalidSchedule as why:
+        return replace(wrong(why.code, str(why)), drawing=Drawing(orders, costs, marked=marked_by(why)))
+    if schedule.stages != devices or schedule.device_of != tuple(range(devices)):
+        return wrong(
+            "another-device", "the order can run, but line d must have the operations of stage d, and there are as many stages as devices"
+        )
+    if schedule.microbatches != microbatches:
+        return wrong("another-number", f"the order has {counted(schedule.microbatches, 'microbatch')}, not {microbatches}")
+    run = simulate(schedule, costs)
+    room = np.broadcast_to(cap, devices)
+    over = np.flatnonzero(run.peak_activations > room)
+    if over.size:
+        device = int(over[0])
+        told = f"device {device} holds {run.peak_activations[device]:g} activations at once, and there is room for {room[device]}"
+        if _most_before_input_gradients(orders[device]) <= room[device]:
+            rule = "an activation is held until its weight gradient W ends, not until its input gradient I ends"
+            told, code = f"{told}: {rule}, and a forward for which there is no room must wait", "freed-by-input-gradient"
+        else:
+            code = "too-much-memory"
+        return replace(wrong(code, told), drawing=Drawing(orders, costs))
+    return run
+
+
+def _most_before_input_gradients(order: Sequence[Any]) -> int:
+    """Return the most microbatches that are between their forward and their input gradient on a device."""
+    change = {Kind.F: 1, Kind.I: -1}
+    return int(np.cumsum([change.get(op.kind, 0) for op in order]).max())
+
+
+def costs_of_model(model: Model) -> Costs:
+    """Return the costs of a model, in ms."""
+    devices, _, forward, input_gradient, weight_gradient, latency, _ = model
+    backward = np.add(input_gradient, weight_gradient)
+    times: dict[str, Any] = {"forward": forward, "backward": backward, "weight_share": np.divide(weight_gradient, backward)}
+    if isinstance(latency, (int, float)):
+        return Costs(**times, p2p=latency)
+    down, up = (np.triu(np.full((devices, devices), float(each)), 1) for each in latency)
+    return Costs(**times, p2p_between=down + up.T) if devices > 1 else Costs(**times)
+
+
+def _limits(model: Model) -> tuple[float, float]:
+    """Return the makespan of ZB-H1 and the lower bound of all orders within the cap, in ms."""
+    return _limits_of(tuple(tuple(part) if isinstance(part, list) else part for part in model))
+
+
+@lru_cache(maxsize=4096)
+def _limits_of(model: Any) -> tuple[float, float]:
+    schedule, costs = build("zb-h1", *model[:2]), costs_of_model(model)
+    return simulate(schedule, costs).makespan, lower_bound(schedule, costs, model[-1])
+
+
+def _judge_lengths(runs: Sequence[Timeline], models: Sequence[Model]) -> Feedback:
+    """Judge the sum of all makespans. It has to be a third of the way from ZB-H1 to the lower bound, or more."""
+    yours = sum(run.makespan for run in runs)
+    given, least = np.sum([_limits(model) for model in models], axis=0).tolist()
+    run, (zb_h1, bound) = runs[-1], _limits(models[-1])
+    drawing = Drawing(run.schedule.turns, costs_of_model(models[-1]), scale={"lower bound": bound, "yours": run.makespan, "ZB-H1": zb_h1})
+    shown = f"the example of the text: ZB-H1 {zb_h1:g} ms, yours {run.makespan:g} ms, lower bound {bound:g} ms"
+    reached = f"in the last set of models your sum is {(given - yours) / (given - least):.0%} of the way from ZB-H1 to the lower bounds"
+    goal = given - WAY * (given - least)
+    if yours <= goal + WITHIN:
+        return replace(right(reached, shown), drawing=drawing)
+    together, why = f"your steps of all models together take {yours:g} ms", _longest_wait(run, models[-1])
+    if run.makespan <= zb_h1 - WAY * (zb_h1 - bound) + WITHIN:
+        why = "your order of the example is short enough, but other models have other times: does your program use all of F, I, W and C?"
+    asked = f"the task asks for at most {goal:g} ms, a third of the way to the lower bounds of {least:g} ms"
+    if yours > given + WITHIN:
+        feedback = wrong("longer-than-zb-h1", f"{together}, more than the {given:g} ms of ZB-H1; {asked}", why, shown)
+    else:
+        feedback = wrong("too-near-to-zb-h1", f"{together}, and those of ZB-H1 take {given:g} ms; {asked}", why, shown)
+    return replace(feedback, drawing=drawing)
+
+
+def _longest_wait(run: Timeline, model: Model) -> str:
+    """Return a sentence about idle time that another order could fill, or could make shorter."""
+    devices, microbatches = model[:2]
+    unused, full, room = np.zeros(devices), np.zeros(devices), np.zeros(devices)
+    for device, cap in enumerate(np.broadcast_to(model[6], devices)):
+        mine = run.device == device
+        gaps = run.start[mine][1:] - run.end[mine][:-1]
+        kinds = [op.kind for op, here in zip(run.ops, mine, strict=True) if here]
+        forwards, input_gradients, weight_gradients = (
+            np.cumsum([each is kind for each in kinds])[:-1] for kind in (Kind.F, Kind.I, Kind.W)
+        )
+        pending, held = input_gradients > weight_gradients, forwards - weight_gradients
+        unused[device] = gaps[pending].sum()
+        full[device] = gaps[~pending & (held >= cap)].sum()
+        room[device] = gaps[~pending & (held < cap) & (forwards < microbatches)].sum()
+    device = int(unused.argmax())
+    if unused[device] > WITHIN:
+        return f"in the example device {device} is idle for {unused[device]:g} ms although it has weight gradients to run"
+    if room[0] > WITHIN:
+        return f"in the example device 0 is idle for {room[0]:g} ms although it has room for another activation: it could run a forward"
+    device, late = _forwards_behind_weight_gradients(run, model)
+    if late > WITHIN:
+        behind = f"in the example device {device} runs weight gradients for {late:g} ms while a forward waits"
+        return f"{behind}: no device waits for a weight gradient"
+    device = int(full.argmax())
+    if full[device] > WITHIN:
+        return (
+            f"in the example device {device} is idle for {full[device]:g} ms because its memory is full: which operation frees it sooner?"
+        )
+    return "the picture shows the example: which device waits, and could it run another operation in that time?"
+
+
+def _forwards_behind_weight_gradients(run: Timeline, model: Model) -> tuple[int, float]:
+    """Return the device on which forwards that could run wait longest for weight gradients, and for how long."""
+    devices, *_, latency, cap = model
+    down = latency if isinstance(latency, (int, float)) else latency[0]
+    spans = {op: (start, end) for op, start, end in zip(run.ops, run.start.tolist(), run.end.tolist(), strict=True)}
+    late = np.zeros(devices)
+    for device, (order, room) in enumerate(zip(run.schedule.orders, np.broadcast_to(cap, devices), strict=True)):
+        for place, op in enumerate(order):
+            forward = next((each for each in order[place:] if each.kind is Kind.F), None)
+            held = sum({Kind.F: 1, Kind.W: -1}.get(each.kind, 0) for each in order[:place])
+            if op.kind is Kind.W and forward is not None and held < room:
+                sent = spans[forward._replace(stage=device - 1)][1] + down if device else 0.0
+                late[device] += spans[op][1] - spans[op][0] if sent <= spans[op][0] + WITHIN else 0.0
+    return int(late.argmax()), float(late.max())
+
+
+def _for_all(order: Callable[[int, int], str]) -> Callable[[Sequence[Model]], list[str]]:
+    """Return what makes a list of orders from a function of K and M alone."""
+    return lambda models: [order(*model[:2]) for model in models]
+
+
+def _cut_in_two(name: str) -> Callable[[int, int], str]:
+    """Return a schedule whose full backwards are replaced by an input gradient and, right after it, its weight gradient."""
+    return lambda *size: re.sub(r"(\d+)B(\d+)", r"\1I\2 \1W\2", str(build(name, *size)))
+
+
+def _one_by_one(devices: int, microbatches: int) -> str:
+    return "\n".join(" ".join(f"{device}{kind}{each}" for each in range(microbatches) for kind in "FIW") for device in range(devices))
+
+
+SLIPS = [
+    Slip("zb-h1", "this is ZB-H1, whose order depends neither on the times nor on cap", _for_all(lambda *size: str(build("zb-h1", *size)))),
+    Slip("zb-h2", "this is ZB-H2, whose order depends neither on the times nor on cap", _for_all(lambda *size: str(build("zb-h2", *size)))),
+    Slip(
+        "weight-gradients-at-once",
+        "this is 1F1B with each backward cut in two: a weight gradient right after its input gradient fills no gap",
+        _for_all(_cut_in_two("1f1b")),
+    ),
+    Slip(
+        "all-forwards-first",
+        "this is GPipe: it runs all forwards first, and holds all microbatches",
+        _for_all(_cut_in_two("gpipe")),
+    ),
+    Slip(
+        "one-by-one",
+        "a microbatch begins only when the one before it has ended: several can be on the way at a time",
+        _for_all(_one_by_one),
+    ),
+    Slip(
+        "arguments-exchanged",
+        "you take K for the number of microbatches, and M for the number of devices",
+        _for_all(lambda devices, microbatches: _one_by_one(microbatches, devices)),
+    ),
+]

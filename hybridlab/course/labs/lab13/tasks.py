@@ -1,0 +1,239 @@
+"""Lab 13, zero bubble: the tasks and the feedback on their answers."""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from hybridlab import formulas
+from hybridlab.costs import Costs
+from hybridlab.course.checking.answers import Orders, near, require_number, require_orders, require_parts, require_text
+from hybridlab.course.labs.lab13.automatic import SLIPS, Model, judge_models, models_to_schedule, read_order_of_models
+from hybridlab.course.labs.lab13.automatic_twists import AUTOMATIC_TWISTS
+from hybridlab.course.checking.builds import build_task
+from hybridlab.course.checking.checking import Feedback, Rung, right, task, wrong
+from hybridlab.course.checking.drawing import Drawing, marked_by
+from hybridlab.course.checking.questions import Number, Question, number_task
+from hybridlab.errors import InvalidSchedule
+from hybridlab.schedule import Schedule
+from hybridlab.schedules import REGISTRY, build, known_schedule
+from hybridlab.simulation import simulate
+from hybridlab.timeline import Timeline
+
+THREE_TIMES = ((10, 12, 6), (10, 6, 12), (8, 12, 10))  # F, I, W in ms
+UNEVEN = Costs(forward=[30, 10, 10], backward=[30, 30, 40], weight_share=[2 / 3, 2 / 3, 3 / 4])  # ms, task 4
+ROOM = 12  # microbatches whose activations fit on a device
+
+
+@number_task("lab13.t1", title="ZB-H1's bubble by hand", points=2)
+def bubbles_by_hand() -> Question:
+    """Ask for the bubble of ZB-H1, which is makespan minus work, for three sets of times; 6 devices, 12 microbatches."""
+    return Question(
+        "give ZB-H1's bubble in whole ms for each of the three models, as a list of three numbers",
+        [_bubble(model, *times) for model, times in zip("abc", THREE_TIMES, strict=True)],
+        "the longest chain is that of the last input gradient in a, of the last device in b, and of the first input gradient in c",
+    )
+
+
+def _bubble(model: str, forward: float, input_gradient: float, weight_gradient: float) -> Number:
+    """Return the bubble of one model, with the known mistakes."""
+    microbatches, others, term = 12, 5, forward + input_gradient - weight_gradient
+    makespan = formulas.zb_h1_makespan(others + 1, microbatches, forward, input_gradient + weight_gradient, weight_gradient)
+    bubble = makespan - microbatches * (forward + input_gradient + weight_gradient)
+    return Number(
+        "bubble of a model in ms",
+        bubble,
+        hint="not {value} ms: when does device 0 wait, and when does device 5 start?",
+        label=f"model {model}: ",
+        fields=(f"Bubble of model {model} in ms",),
+        decimals=2,
+        mistakes=[
+            (
+                others * term,
+                "paper-term",
+                "(K-1)(F + I - W) is the chain of the last input gradient: with these times another chain is longer",
+            ),
+            (
+                others * input_gradient,
+                "input-gradients-alone",
+                "(K-1)I is the time until the first input gradient is back on device 0: what else is there to wait for?",
+            ),
+            (
+                others * forward,
+                "forwards-alone",
+                "(K-1)F is the time before the last device starts: what does device 0 wait for?",
+            ),
+            (
+                others * (forward + input_gradient),
+                "no-weight-gradients",
+                "(K-1)(F + I) would be the bubble without any weight gradient to fill it",
+            ),
+            (others * (term + 2 * weight_gradient), "1f1b", "this is 1F1B's bubble, (K-1)(F + B): under ZB-H1 devices wait only for I"),
+            (others * (term - weight_gradient), "zb-h2", "this is ZB-H2's bubble, with F + I - 2W: the warm-up of ZB-H1 is half as long"),
+            (6 * bubble / others, "all-devices", "this counts all 6 devices: a microbatch has 5 others to pass"),
+            (bubble / others, "one-device-alone", "this is the wait for one device: a microbatch has 5 to pass"),
+            (makespan, "whole-step", "this is the whole step: take away the work of a device, M(F + I + W)"),
+            (100 * bubble / makespan, "per-cent", "this is the bubble ratio in per cent: give ms"),
+            (bubble / makespan, "bubble-ratio", "this is the bubble ratio: give ms"),
+        ],
+    )
+
+
+@number_task(
+    "lab13.t2",
+    title="Two rates of one step",
+    points=2,
+    draws={"devices": (5, 6, 7), "microbatches": (13, 14, 15), "input_gradient": (11, 12, 13), "weight_gradient": (7, 8)},
+)
+def two_rates(devices: int = 6, microbatches: int = 12, input_gradient: int = 12, weight_gradient: int = 8) -> Question:
+    """Ask for the bubble ratio and the bubble rate of ZB-H2 with a forward of 10 ms."""
+    forward = 10
+    sizes = devices, microbatches, forward, input_gradient + weight_gradient, weight_gradient
+    work = microbatches * (forward + input_gradient + weight_gradient)
+    makespan, span = formulas.zb_h2_makespan(*sizes), formulas.zb_h2_span(*sizes)
+    truth = [(makespan - work) / makespan, (span - work) / span]
+    definitions = "the rate takes the longest time from a device's own first start to its own last end, the ratio the whole step"
+
+    def share(name: str, whole: float, own: float, other: float) -> Number:
+        return Number(
+            "idle share of a step",
+            own,
+            example="0.25",
+            hint=f"not {{value}}; {definitions}",
+            label=f"the {name}: ",
+            fields=(f"Bubble {name}",),
+            decimals=3,
+            mistakes=[
+                (other, "the-other-one", f"this is the other one: {definitions}"),
+                (
+                    (whole - work) / work,
+                    "divided-by-work",
+                    "this divides by the work: divide by the whole time, idle time included",
+                ),
+                (0, "no-bubble", "this ZB-H2 is not without bubble: 2W is less than F + I, and the last device starts late"),
+                (
+                    (makespan - span) / makespan,
+                    "difference-of-ends",
+                    "this is the difference between makespan and span: take the work away from each",
+                ),
+            ],
+        )
+
+    swapped = "these are the right numbers in the wrong order: the ratio, which takes the makespan, comes first"
+    return Question(
+        "give the bubble ratio (by the makespan) and the bubble rate (by the device span), to 3 decimals, "
+        f"for ZB-H2 on {devices} devices with "
+        f"{microbatches} microbatches and F, I, W of {forward}, {input_gradient}, {weight_gradient} ms, as [ratio, rate]",
+        [share("ratio", makespan, *truth), share("rate", span, *truth[::-1])],
+        f"the makespan is {makespan:g} ms, and the longest device span is {span:g} ms",
+        [
+            (f"near(value, {truth[::-1]}, 0.0005)", "swapped", swapped),
+            (
+                "max(value) > 1",
+                "above-1",
+                "a share is at most 1: divide the idle time, and write 5 % as 0.05",
+            ),
+        ],
+    )
+
+
+@task(
+    "lab13.t3",
+    title="The shortest that fits",
+    prompt="give the name of the schedule with the shortest step that fits, and the length of that step in ms, as (name, ms)",
+    points=2,
+)
+def the_shortest_that_fits(answer: Any) -> Feedback:
+    """Judge the choice among one-copy schedules: 8 devices, 24 microbatches, F, I, W of 10, 8, 12, C of 5 ms, room for 12."""
+    text, length = require_parts(answer, 2, "a name and a time, such as ('gpipe', 1000)")
+    name = known_schedule(require_text(text, "the name of a schedule", "gpipe").strip())
+    time = require_number(length, "the length of a step in ms", "1000")
+    if REGISTRY[name].copies > 1:
+        return wrong("two-copies", f"{name} holds two copies of the weights on every device: choose among those with one")
+    timeline, best = _split_timeline(name, 8, 24, 10, 8, 12, 5), 902.0  # ms, of the library's schedules; a student may register others
+    peak = float(timeline.peak_activations.max())
+    if peak > ROOM:
+        return wrong("does-not-fit", f"{name} does not fit: a device holds {peak:g} microbatches at once, and there is room for {ROOM}")
+    if timeline.makespan > best + 0.01:
+        longer = f"{name} fits, but its step of {timeline.makespan:g} ms is not the shortest of those that fit"
+        if timeline.schedule.chunks > 1:
+            why = "each of its microbatches moves between devices about twice as often, and each message takes 5 ms"
+            return wrong("chunks-cost-messages", f"{longer}: {why}")
+        return wrong("not-the-shortest", longer)
+    if near(time, timeline.makespan, 0.06):
+        return right("without latency interleaved-zb is shorter; with 5 ms a message it loses more: it sends about twice as many messages")
+    without = _split_timeline(name, 8, 24, 10, 8, 12).makespan
+    off = f"{name} is right, but its step does not take {time:g} ms"
+    if near(time, without, 0.06):
+        return wrong("no-messages", f"{off}: a message takes 5 ms")
+    return wrong("wrong-length-of-step", off)
+
+
+@task(
+    "lab13.t4",
+    title="Beat ZB-H1",
+    prompt="write an order for 3 devices and 4 microbatches as text, one line a device, that is shorter than ZB-H1 in the same memory",
+    points=3,
+    rungs=[Rung("complete and able to run", 1 / 3, ("too-much-memory", "longer", "no-gain"))],
+)
+def beat_zb_h1(answer: Any) -> Feedback:
+    """Judge an order for uneven stages. It must run, hold at most 3 activations on a device, and be shorter than ZB-H1."""
+    orders = require_orders(answer)
+    try:
+        feedback = _judge_shorter(Schedule("yours", orders))
+    except InvalidSchedule as why:
+        return replace(wrong(why.code, str(why)), drawing=Drawing(orders, UNEVEN, marked=marked_by(why)))
+    return replace(feedback, drawing=Drawing(orders, UNEVEN))
+
+
+def _judge_shorter(schedule: Schedule) -> Feedback:
+    size = (schedule.devices, schedule.stages, schedule.microbatches)
+    if size != (3, 3, 4) or schedule.device_of != (0, 1, 2):
+        wanted = "4 microbatches on 3 devices, with stage 0 on device 0, 1 on 1 and 2 on 2"
+        return wrong("another-size", f"this order can run, but the task is {wanted}")
+    given, yours = (simulate(each, UNEVEN) for each in (build("zb-h1", 3, 4), schedule))
+    full = np.flatnonzero(yours.peak_activations > 3)
+    if full.size:
+        peak = f"device {full[0]} holds {yours.peak_activations[full[0]]:g} microbatches at once"
+        return wrong("too-much-memory", f"{peak}, and there is room for 3")
+    least, gain = 240, given.makespan - yours.makespan
+    takes = f"your order takes {yours.makespan:g} ms"
+    if gain < 0.01:
+        last = int(yours.device[np.argmax(yours.end)])
+        of_last = yours.device == last
+        idle = yours.end[of_last].max() - yours.start[of_last].min() - yours.busy[last]
+        paused = f"it has been idle for {idle:g} ms since its first start" if idle > 0.01 else "it never paused"
+        if gain < -0.01:
+            return wrong("longer", f"{takes}, {-gain:g} ms longer than ZB-H1; device {last} ends last, and {paused}")
+        return wrong("no-gain", f"{takes}, as long as ZB-H1; device {last} ends last, and {paused}")
+    summary = f"{takes}, {gain:g} ms less than ZB-H1"
+    if yours.makespan > least + 0.01:
+        return right(f"{summary}; the shortest takes {least} ms, since device 0 has that much work and need not wait")
+    return right(f"{summary}; no order is shorter, since device 0 has that much work")
+
+
+@build_task(
+    "lab13.t5",
+    title="Build an automatic scheduler",
+    prompt="write a function zero_bubble(K, M, F, I, W, C, cap) that returns one line of operations for each device",
+    points=10,
+    signature="zero_bubble(K, M, F, I, W, C, cap)",
+    cases=models_to_schedule,
+    reads=read_order_of_models,
+    slips=SLIPS,
+    twists=AUTOMATIC_TWISTS,
+    lesson="a device first runs what another device waits for, and fills its gaps with weight gradients, which also free its memory",
+    without=("build", "optimum"),
+    rungs=[
+        Rung("legal and within the cap", 1 / 3, ("longer-than-zb-h1",)),
+        Rung("as short as ZB-H1 in total", 2 / 3, ("too-near-to-zb-h1",)),
+    ],
+)
+def build_zero_bubble(orders: list[Orders], models: list[Model]) -> Feedback:
+    """Judge the orders of one model or of a set of models."""
+    return judge_models(orders, models)
+
+
+def _split_timeline(name: str, devices: int, microbatches: int, forward: float, i: float, w: float, p2p: float = 0.0) -> Timeline:
+    """Return the timeline of a schedule with these times of a forward, an input gradient and a weight gradient."""
+    return simulate(build(name, devices, microbatches), Costs(forward=forward, backward=i + w, weight_share=w / (i + w), p2p=p2p))

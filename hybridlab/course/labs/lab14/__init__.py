@@ -1,0 +1,1 @@
+"""Lab 14, latency: its tasks and builds."""

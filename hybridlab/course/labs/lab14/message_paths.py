@@ -1,0 +1,272 @@
+"""The build ``slowdown(orders, forward, backward, latency)`` of lab 14: cases, judge, mistakes and twists."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import wraps
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from hybridlab.checks import counted, short_repr
+from hybridlab.costs import Costs
+from hybridlab.course.checking.answers import plain_values, require_number, require_orders
+from hybridlab.course.checking.builds import Case, Slip, same
+from hybridlab.course.checking.checking import Feedback, right, wrong
+from hybridlab.course.labs.lab02.clocks import Times, can_run, orders_of_many_kinds
+from hybridlab.course.labs.lab02.pipeline_twists import CLOCKS_OF_TWISTS
+from hybridlab.course.checking.twists import Function, Twist, in_words_of_the_page, together
+from hybridlab.errors import HybridLabError
+from hybridlab.schedule import Op, Schedule
+from hybridlab.schedules import REGISTRY, build
+from hybridlab.simulation import simulate
+
+Message = tuple[str, str]  # the operation that makes the value, and the operation on another device that needs it
+Slowed = tuple[float, list[Message]]
+HIDING = [("eager-1f1b", 3, 6, 1.5), ("eager-1f1b", 4, 8, 4.0), ("1f1b", 4, 7, 2.0), ("gpipe", 4, 5, 0.5), ("1f1b", 5, 9, 6.0)]  # last: ms
+PATH_FAULTS = ("no-message", "has-slack", "late-begin", "gap", "ends-early", "no-messages", "last-message-first", "receiver-first")
+
+
+def orders_that_run(rng: np.random.Generator) -> Iterator[Case]:
+    """Yield the orders of lab 2's build that can run, each with times and a latency in ms, and some that hide a part of the latency."""
+    yield from (case for case in orders_of_many_kinds(rng) if can_run(case.arguments[0]))
+    for name, devices, microbatches, latency in HIDING:
+        forward, backward = (rng.integers(2, 9, devices) / 2 for _ in range(2))
+        times = (forward.tolist(), backward.tolist(), latency)
+        lines = [line.partition(": ")[2] for line in str(build(name, devices, microbatches)).splitlines()]
+        size = f"{counted(devices, 'device')} and {counted(microbatches, 'microbatch')}"
+        yield Case((lines, *times), f"{REGISTRY[name].title} of {size}, forward {times[0]}, backward {times[1]}, latency {latency:g}")
+
+
+@dataclass(frozen=True)
+class MessageRun:
+    """The run of an order: its times in ms, and the operations that can be behind the start of each operation."""
+
+    times: Times
+    before: dict[str, str]  # the operation before each one on its device
+    latency: float  # ms
+
+    @classmethod
+    def of(cls, orders: Sequence[str], forward: Sequence[float], backward: Sequence[float], latency: float) -> "MessageRun":
+        """Return the run of an order on the library's clock. Arguments are those of the build."""
+        costs = Costs(forward=forward, backward=backward, p2p=latency)
+        timeline = simulate(Schedule("the order", require_orders(list(orders))), costs)
+        spans = zip(timeline.start.tolist(), timeline.end.tolist(), strict=True)
+        times = dict(zip(map(str, timeline.ops), spans, strict=True))
+        return cls(times, {op: before for line in orders for before, op in pairwise(line.split())}, latency)
+
+    @property
+    def makespan(self) -> float:
+        """The end of the last operation in ms."""
+        return max(end for _, end in self.times.values())
+
+    def sender(self, op: str) -> str:
+        """Return the operation on another device whose output ``op`` needs; "" if there is none."""
+        kind, stage, microbatch = Op.parse(op)
+        other = f"{stage - 1}F{microbatch}" if kind == "F" else f"{stage + 1}B{microbatch}"
+        return other if other in self.times else ""
+
+    def arrival(self, op: str) -> float:
+        """Return when the message for ``op`` arrives, in ms."""
+        return self.times[self.sender(op)][1] + self.latency
+
+    def without_wait(self, op: str) -> list[str]:
+        """Return ``op`` and the operations of its device before it, as far back as the device has not waited between them."""
+        found = [op]
+        while (before := self.before.get(found[-1])) and same(self.times[before][1], self.times[found[-1]][0]):
+            found.append(before)
+        return found
+
+    def from_zero(self, op: str) -> bool:
+        """Whether the device has worked from 0 ms to the end of ``op`` without a wait."""
+        return same(self.times[self.without_wait(op)[-1]][0], 0.0)
+
+    def last(self) -> Iterator[str]:
+        """Yield the operations that end when the step ends."""
+        yield from (op for op, (_, end) in self.times.items() if same(end, self.makespan))
+
+    def messages(self) -> list[Message]:
+        """Return all messages of the run, in the order of their arrival."""
+        return [(self.sender(op), op) for op in sorted(filter(self.sender, self.times), key=self.arrival)]
+
+
+def read_slowed(result: Any) -> Slowed:
+    """Return what a student's function returns: how many ms longer the step is, and the messages on a critical path."""
+    values = plain_values(result)
+    wanted = "two things: a time in ms, and a list of messages such as [('0F0', '1F0')]"
+    if not isinstance(values, list) or len(values) != 2:
+        raise HybridLabError(f"the function returns {wanted}, not {short_repr(values)}", "wrong-shape")
+    longer, messages = values
+    if isinstance(longer, list):
+        raise HybridLabError(f"the function returns {wanted}: the time comes first", "exchanged")
+    if type(messages) is not list:  # a set has no order
+        raise HybridLabError(f"the messages are a list in the order of the path, not {short_repr(messages)}", "not-a-list")
+    read = []
+    for message in messages:
+        if not isinstance(message, list) or len(message) != 2 or not all(isinstance(op, str) for op in message):
+            raise HybridLabError(f"a message is two operations, such as ('0F0', '1F0'), not {short_repr(message)}", "not-a-message")
+        read.append((message[0], message[1]))
+    return require_number(longer, "the time by which the step is longer"), read
+
+
+def judge_slowed(slowed: Slowed, orders: list[str], forward: list[float], backward: list[float], latency: float) -> Feedback:
+    """Judge the ms by which the latency lengthens one step, and the messages on a critical path of the run with latency."""
+    longer, messages = slowed
+    mine = MessageRun.of(orders, forward, backward, latency)
+    prompt = MessageRun.of(orders, forward, backward, 0.0).makespan
+    if not same(longer, mine.makespan - prompt):
+        steps = f"the step takes {prompt:g} ms without latency and {mine.makespan:g} ms with it"
+        return wrong("wrong-slowdown", f"{steps}: it is not {longer:g} ms longer")
+    unknown = next((op for message in messages for op in message if op not in mine.times), None)
+    if unknown is not None:
+        return wrong("unknown-operation", f"{unknown!r} is no operation of the orders")
+    feedback = _judge_path(mine, messages)
+    if feedback.passed:
+        return feedback
+    if _judge_path(mine, messages[::-1]).passed:
+        return wrong(
+            "last-message-first", "these are the messages from the end of the step back to 0 ms: give them in the order of the path"
+        )
+    if _judge_path(mine, [(sender, receiver) for receiver, sender in messages]).passed:
+        return wrong("receiver-first", "each message has its receiver first: give (sender, receiver)")
+    return feedback
+
+
+def _judge_path(run: MessageRun, messages: Sequence[Message]) -> Feedback:
+    """Judge whether these are all messages of one chain from 0 ms to the end of the step, in which nobody waits."""
+    if not messages and not any(map(run.from_zero, run.last())):
+        hint = "go back from the operation that ends last, and ask what each operation has waited for"
+        return wrong("no-messages", f"your path has no messages, but no device works without a wait from 0 ms to the end: {hint}")
+    before = ""
+    for sender, receiver in messages:
+        if run.sender(receiver) != sender:
+            needs = f"{receiver} needs {run.sender(receiver) or 'no message'}"
+            return wrong("no-message", f"from {sender} to {receiver} there is no message between devices: {needs}")
+        arrives, starts = run.arrival(receiver), run.times[receiver][0]
+        if not same(arrives, starts):
+            late = f"the message from {sender} arrives at {arrives:g} ms, and {receiver} starts at {starts:g} ms"
+            return wrong("has-slack", f"{late}: it is not what {receiver} waits for, so it is not on the path")
+        if not before and not run.from_zero(sender):
+            return wrong("late-begin", f"your path begins at {sender}, but its device has waited before {sender}: for which message?")
+        if before and before not in run.without_wait(sender):
+            return wrong("gap", f"after {before} your path goes on at {sender}, but no chain of operations without a wait joins the two")
+        before = receiver
+    if messages and not any(before in run.without_wait(op) for op in run.last()):
+        ends = f"the step ends at {run.makespan:g} ms, but no chain of operations without a wait goes from {before} to its end"
+        return wrong("ends-early", f"{ends}: a message is missing at the end of your path")
+    return right()
+
+
+Wrong = Callable[[MessageRun, MessageRun, list[Message]], Slowed]  # takes the runs with and without latency, and a critical path
+
+
+def _wrong(change: Wrong) -> Callable[..., Slowed]:
+    """Return a program with a known mistake."""
+
+    def result(orders: list[str], forward: list[float], backward: list[float], latency: float) -> Slowed:
+        late, prompt = (MessageRun.of(orders, forward, backward, each) for each in (latency, 0.0))
+        return change(late, prompt, _path_of(late))
+
+    return result
+
+
+def _path_of(run: MessageRun) -> list[Message]:
+    op, path = next(run.last()), []
+    while run.times[op][0] > 0:
+        if run.sender(op) and same(run.arrival(op), run.times[op][0]):
+            path.append((run.sender(op), op))
+            op = run.sender(op)
+        else:
+            op = run.before[op]
+    return path[::-1]
+
+
+def _lost(late: MessageRun, prompt: MessageRun) -> float:
+    return late.makespan - prompt.makespan
+
+
+def _waited_for(run: MessageRun) -> list[Message]:
+    """Return the messages for which a device has waited, in the order of their arrival."""
+    ends = {op: run.times[before][1] for op, before in run.before.items()}
+    waits = [message for message in run.messages() if run.arrival(message[1]) > ends.get(message[1], 0.0)]
+    return sorted(waits, key=lambda message: run.arrival(message[1]))
+
+
+PATH_SLIPS = (
+    Slip(
+        "whole-step",
+        "this is the whole step with latency: subtract the step without it",
+        _wrong(lambda late, prompt, path: (late.makespan, path)),
+    ),
+    Slip(
+        "messages-times-latency",
+        "this is the latency times the messages on the path: without latency another chain can be the longest, so run the clock twice",
+        _wrong(lambda late, prompt, path: (len(path) * late.latency, path)),
+    ),
+    Slip(
+        "once-there-and-back",
+        "this is 2(K-1) latencies, the way of one microbatch there and back: an order can wait more often",
+        _wrong(lambda late, prompt, path: (2 * max(Op.parse(op).stage for op in late.times) * late.latency, path)),
+    ),
+    Slip(
+        "all-messages",
+        "these are all messages of the step: most of them arrive while their device is still busy",
+        _wrong(lambda late, prompt, path: (_lost(late, prompt), late.messages())),
+    ),
+    Slip(
+        "every-wait",
+        "these are all messages that a device waits for: a wait on one device need not delay the end of the step",
+        _wrong(lambda late, prompt, path: (_lost(late, prompt), _waited_for(late))),
+    ),
+    Slip(
+        "forwards-alone",
+        "these are the activations on the path: gradients are messages as well",
+        _wrong(lambda late, prompt, path: (_lost(late, prompt), [each for each in path if "F" in each[0]])),
+    ),
+    Slip(
+        "path-without-latency",
+        "this is a path of the run without latency: take the times of the run with latency",
+        _wrong(lambda late, prompt, path: (_lost(late, prompt), _path_of(prompt))),
+    ),
+)
+
+
+def _listing(rename: Callable[[list[Message]], list[Message]]) -> Callable[[Function], Function]:
+    """Return what makes a function for the page from one that lists the messages in another way."""
+
+    def standard(function: Function) -> Function:
+        @wraps(function)
+        def slowdown(orders: list[str], forward: list[float], backward: list[float], latency: float) -> Any:
+            result = function(orders, forward, backward, latency)
+            return in_words_of_the_page(result, read_slowed, lambda slowed: (slowed[0], rename(slowed[1])))
+
+        return slowdown
+
+    return standard
+
+
+RECEIVER_FIRST = Twist(
+    "receiver-first",
+    "a message is (receiver, sender): the operation that needs the value stands first",
+    _listing(lambda messages: [(sender, receiver) for receiver, sender in messages]),
+)
+LAST_FIRST = Twist(
+    "last-message-first",
+    "the messages stand in the list from the last one of the path to the first",
+    _listing(lambda messages: messages[::-1]),
+)
+SLOW_FIRST, SLOW_LAST, LONG_BACKWARDS, SLOW_MESSAGES = (
+    Twist(*each) for each in CLOCKS_OF_TWISTS if each.name in ("slow-device-0", "slow-last-device", "long-backwards", "slow-messages")
+)
+PATH_TWISTS = (
+    SLOW_MESSAGES,
+    RECEIVER_FIRST,
+    SLOW_FIRST,
+    LAST_FIRST,
+    LONG_BACKWARDS,
+    SLOW_LAST,
+    together(SLOW_MESSAGES, RECEIVER_FIRST),
+    together(SLOW_FIRST, LAST_FIRST),
+    together(LONG_BACKWARDS, RECEIVER_FIRST),
+    together(SLOW_LAST, LAST_FIRST),
+)

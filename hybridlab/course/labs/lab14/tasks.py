@@ -1,0 +1,180 @@
+"""Lab 14, latency: the tasks and the feedback on their answers."""
+
+from collections.abc import Callable
+from typing import Any
+
+from hybridlab import formulas
+from hybridlab.checks import counted
+from hybridlab.costs import Costs
+from hybridlab.course.checking.answers import require_count, require_parts, require_text
+from hybridlab.course.checking.builds import build_task
+from hybridlab.course.checking.checking import Feedback, Rung, right, task, wrong
+from hybridlab.course.labs.lab14.message_paths import PATH_FAULTS, PATH_SLIPS, PATH_TWISTS, Slowed, judge_slowed, orders_that_run, read_slowed
+from hybridlab.course.checking.questions import Number, Question, number_task
+from hybridlab.course.labs.lab14.recomputing_gpipe import LEAST_SLIPS, LEAST_TWISTS, judge_least, read_count, sizes_and_times
+from hybridlab.schedules import build
+from hybridlab.simulation import simulate
+from hybridlab.timeline import Timeline
+
+DEVICES, MICROBATCHES, LATENCY = 8, 32, 10.0  # of task 2; times in ms
+ROOM, SECOND_COPY = 12.0, 5.0  # in activations of a microbatch
+WHY_SLOW = {  # the code and the reason by the name of the schedule
+    "1f1b": ("too-few-in-flight", "K microbatches in flight are too few: while messages travel there and back, devices have no other work"),
+    "zb-h1": ("hides-5-ms", "putting off the weight gradient hides a latency of half a weight gradient, 5 ms, and no more"),
+    "dualpipe-v": (
+        "folded-without-overlap",
+        "in the folded placement each microbatch crosses from device to device twice as often, and nothing is gained without overlap",
+    ),
+    "v-half": ("few-in-flight", "it holds few microbatches, so few are on their way and the devices wait for them"),
+    "v-min": ("fewest-in-flight", "it holds the fewest microbatches, so the fewest are on their way and the devices wait for them"),
+}
+MANY_CHUNKS = "more chunks mean more messages: the bubble shrinks, but the waits grow faster"
+
+
+@number_task("lab14.t1", title="The crossing point", draws={"devices": (3, 4), "forward": (20, 22, 24), "backward": (28, 29, 30)})
+def the_crossing_point(devices: int = 4, forward: int = 20, backward: int = 30) -> Question:
+    """Ask for the latency at which eager 1F1B overtakes interleaved 1F1B with 2 chunks."""
+    microbatches, chunks = 4 * devices, 2
+    sizes, times = (devices, microbatches), (forward, backward)
+
+    def line(steps: Callable[[float], float]) -> tuple[float, float]:
+        """Return the bubble without latency, and by how many ms the step grows for each ms of latency."""
+        return steps(0) - microbatches * (forward + backward), round(steps(1) - steps(0))
+
+    bubble, eager = line(lambda latency: formulas.eager_one_f_one_b_makespan(*sizes, *times, latency))
+    bubble_of_chunks, interleaved = line(lambda latency: formulas.interleaved_makespan(*sizes, chunks, *times, latency))
+    _, plain = line(lambda latency: formulas.one_f_one_b_makespan(*sizes, *times, latency))
+    ahead = bubble - bubble_of_chunks
+    hiding, chunk = (forward + backward) / 2, forward / chunks
+    latency = Number(
+        "a latency in ms",
+        ahead / (interleaved - eager),
+        hint="the lines do not cross at {value} ms: set (M + K-1)(F + B) + 2(K-1)C equal to (M + (K-1)/v)(F + B) + 2(vK-1)C",
+        mistakes=[
+            (
+                bubble / (interleaved - eager),
+                "one-way-or-no-bubble",
+                "messages go both ways, and interleaved keeps a bubble of (K-1)(F + B)/v: one of the two is missing",
+            ),
+            (
+                ahead / (2 * chunks * (devices - 1) - eager),
+                "folded",
+                "a message of interleaved also goes from the last device to the first: 2(vK-1) of them, not 2v(K-1)",
+            ),
+            (
+                ahead / interleaved,
+                "eager-never-waits",
+                "eager 1F1B waits as well, for 2(K-1) messages: the difference of the two slopes counts",
+            ),
+            (
+                ahead / (plain - eager),
+                "1f1b",
+                f"{plain} is the slope of 1F1B: eager 1F1B waits for 2(K-1) messages, {eager}",
+            ),
+            (
+                hiding,
+                "end-of-hiding",
+                f"{hiding:g} ms is where eager 1F1B stops hiding its messages: the lines cross at a shorter latency",
+            ),
+            (
+                chunk,
+                "end-of-closed-form",
+                f"{chunk:g} ms is a chunk's forward, where the closed form of interleaved ends: the lines cross before that",
+            ),
+            (0, "no-latency", "without latency interleaved is ahead: its bubble is half as long"),
+            (ahead, "head-start", f"{ahead:g} ms is the head start of interleaved: how much of it does each ms of latency take?"),
+        ],
+        decimals=2,
+        example="4.5",
+    )
+    return Question(
+        f"give the latency in ms, to 2 decimals, from which eager 1F1B is faster than interleaved 1F1B with {chunks} chunks, "
+        f"on {devices} devices, with {microbatches} microbatches, a forward of {forward} and a backward of {backward} ms",
+        [latency],
+        f"without latency interleaved is {ahead:g} ms ahead; it loses {interleaved} - {eager} ms of this for each ms of latency, for any M",
+    )
+
+
+@task(
+    "lab14.t2",
+    title="A schedule for a slow link",
+    prompt="give the fastest schedule that fits and its chunks a device, as (name, chunks)",
+    points=2,
+)
+def a_schedule_for_a_slow_link(answer: Any) -> Feedback:
+    """Judge a schedule and its chunks: 8 devices, 32 microbatches, 10 and 20 ms, a latency of 10 ms, room for 12 activations."""
+    text, number = require_parts(answer, 2, "a name and a number of chunks, such as ('interleaved', 2)")
+    name = require_text(text, "the name of a schedule", "interleaved").strip().lower()
+    chunks = require_count(number, "a number of chunks", "4", most=16)
+    timeline = slow_link(name, chunks)
+    peak = float(timeline.peak_activations.max())
+    takes = f"{name} with {counted(chunks, 'chunk')} takes {timeline.makespan:.0f} ms"
+    if _memory_needed(timeline) > ROOM:
+        there = f"there is room for {ROOM:g}"
+        if timeline.schedule.copies > 1:
+            weights = f"its second copy of the weights takes the room of {SECOND_COPY:g} more"
+            holds = f"one of its devices holds {peak:g} microbatches, and {weights}"
+            return wrong("second-copy", f"{name} does not fit: {holds}; {there}")
+        return wrong("does-not-fit", f"{name} does not fit: one of its devices holds {peak:g} microbatches; {there}")
+    best = 1375.0  # ms, of the library's schedules; a student may register others
+    if timeline.makespan <= best + 0.01:
+        return right(f"{takes} and holds {peak:g} microbatches: it keeps them in halves, so twice as many pieces are in flight")
+    lost = timeline.makespan - slow_link(name, chunks, 0.0).makespan
+    slower = f"{takes}, {lost:.0f} of them for messages: another one fits and is faster"
+    if chunks > 2 or name in ("interleaved", "interleaved-zb", "hanayo"):
+        return wrong("many-chunks", slower, MANY_CHUNKS)
+    code, *reason = WHY_SLOW.get(name, ("too-slow",))
+    return wrong(code, slower, *reason)
+
+
+@build_task(
+    "lab14.t3",
+    title="The messages that count",
+    prompt="write a function slowdown(orders, forward, backward, latency) that returns by how many ms the latency lengthens the step, and "
+    "the messages on a critical path",
+    points=6,
+    signature="slowdown(orders, forward, backward, latency)",
+    cases=orders_that_run,
+    slips=PATH_SLIPS,
+    twists=PATH_TWISTS,
+    reads=read_slowed,
+    rungs=[Rung("right about the time by which each step is longer", 1 / 2, PATH_FAULTS)],
+    lesson="each message on the path adds at most the latency; the step grows by less if another chain is the longest one without latency",
+)
+def the_messages_that_lengthen_the_step(
+    slowed: Slowed, orders: list[str], forward: list[float], backward: list[float], latency: float
+) -> Feedback:
+    """Judge the slowdown of one order. Any critical path is right."""
+    return judge_slowed(slowed, orders, forward, backward, latency)
+
+
+@build_task(
+    "lab14.t4",
+    title="GPipe that recomputes",
+    prompt="write a function least_microbatches(devices, forward, backward, latency, most) that returns the least number of microbatches "
+    "at which GPipe, which recomputes, is as fast as 1F1B, or 0 if there is none up to most",
+    points=4,
+    signature="least_microbatches(devices, forward, backward, latency, most)",
+    cases=sizes_and_times,
+    slips=LEAST_SLIPS,
+    twists=LEAST_TWISTS,
+    reads=read_count,
+    lesson="GPipe loses (M + K-1)F by recomputing, and with nearly every further microbatch 1F1B waits for two more messages",
+)
+def gpipe_that_recomputes(count: int, devices: int, forward: float, backward: float, latency: float, most: int) -> Feedback:
+    """Judge the least number of microbatches for one size."""
+    return judge_least(count, devices, forward, backward, latency, most)
+
+
+def slow_link(name: str, chunks: int | None = None, latency: float = LATENCY) -> Timeline:
+    """Return the step of task 2 under a schedule.
+
+    >>> float(slow_link("1f1b").makespan)
+    1850.0
+    """
+    return simulate(build(name, DEVICES, MICROBATCHES, chunks), Costs(forward=10, backward=20, p2p=latency))
+
+
+def _memory_needed(timeline: Timeline) -> float:
+    """Return the most memory that a device needs, in activations of a microbatch. A second copy of the weights is included."""
+    return float(timeline.peak_activations.max()) + SECOND_COPY * (timeline.schedule.copies - 1)

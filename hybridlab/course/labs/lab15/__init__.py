@@ -1,0 +1,1 @@
+"""Lab 15, imbalance: its tasks and builds."""

@@ -1,0 +1,179 @@
+"""The models on which a student's partition is tried, and programs that cut them by a wrong rule."""
+
+from collections.abc import Callable, Iterator, Sequence
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from hybridlab.arrays import Floats
+from hybridlab.checks import counted, short_repr
+from hybridlab.course.checking.answers import Unordered, plain_values, require_number
+from hybridlab.course.checking.builds import Case, Slip
+from hybridlab.errors import HybridLabError
+
+LONGEST_WORDS = 9  # layers of a model that is named by its times
+RANDOM_SIZES = ((3, 2), (4, 2), (4, 3), (5, 2), (5, 3), (6, 4), (7, 3), (8, 4), (9, 3), (9, 5), (12, 4), (15, 6), (20, 5), (24, 7))
+MOST_LAYERS, MOST_DEVICES = 200, 8  # of the largest model: it has 2.1e12 cuts, too many to try
+
+
+def models_to_cut(rng: np.random.Generator) -> Iterator[Case]:
+    """Yield models from the smallest up, then one with too few layers; times are multiples of half a ms, which have exact sums."""
+    yield _layers_of([5], 1)
+    yield _layers_of([3, 4], 2)
+    yield _layers_of([1, 4, 4, 4, 11], 2)  # in a smaller model the results of several mistakes are equal
+    yield _layers_of([4, 2, 2], 2)
+    yield _layers_of([2, 2, 6], 2)
+    yield _layers_of([1, 4, 4, 4, 11], 1)
+    yield _layers_of([2, 8, 6, 3], 3)  # here the least sum of squares is another cut
+    yield _layers_of([0, 4, 4, 0, 6], 3)
+    yield _layers_of([2, 9, 2, 2, 2], 5)
+    for layers, devices in RANDOM_SIZES:
+        yield _layers_of(rng.integers(0, 21, layers) / 2, devices)
+    yield _layers_of([4] * 10, 4)
+    block, heavy = (int(rng.integers(*limits)) for limits in ((3, 6), (9, 14)))
+    yield _layers_of([1] + 22 * [block] + [heavy], 4)
+    yield _layers_of([heavy] + 22 * [block] + [5 * heavy], 6)
+    yield _layers_of(np.arange(1, 33) / 2, 5)
+    yield _layers_of(np.arange(32, 0, -1) / 2, 7)
+    yield _layers_of(rng.integers(2, 41, 60) / 2, 6)
+    yield _layers_of(rng.integers(2, 41, MOST_LAYERS) / 2, MOST_DEVICES)
+    yield _layers_of([3, 4], 3, refused=True)
+
+
+def _layers_of(times: Sequence[float] | Floats, devices: int, refused: bool = False) -> Case:
+    given = np.array(times, dtype=np.float64)
+    named = f"layers of {', '.join(f'{time:g}' for time in given)} ms" if given.size <= LONGEST_WORDS else counted(given.size, "layer")
+    return Case((given, devices), f"{named} on {counted(devices, 'device')}", refused)
+
+
+def read_counts(result: Any) -> list[float]:
+    """Return the numbers of layers of the devices, as they were returned; the judge says which numbers they may be."""
+    values = plain_values(result)
+    wanted = "the function returns a list with the number of layers of each device, such as [4, 1]"
+    if not isinstance(values, list) or isinstance(values, Unordered):
+        raise HybridLabError(f"{wanted}, not {short_repr(values)}", "not-a-list")
+    return [require_number(value, f"the number of layers of device {device}", "4") for device, value in enumerate(values)]
+
+
+def loads_of(times: Floats, counts: Sequence[int]) -> Floats:
+    """Return the load of each device in ms: the sum of the times of its layers.
+
+    >>> loads_of(np.array([1, 4, 4, 11]), [3, 1]).tolist()
+    [9.0, 11.0]
+    """
+    ends = np.cumsum([0.0, *times])
+    return np.diff(ends[np.cumsum([0, *counts])])
+
+
+def _filled(times: Floats, devices: int, full: Callable[[float, float, float], bool]) -> list[int]:
+    """Return the cut of a program that fills one device after the other; ``full`` gets its load, the next layer and the mean load."""
+    counts, load, mean = [0], 0.0, float(times.sum()) / devices
+    for place, time in enumerate(times.tolist()):
+        left = devices - len(counts)  # devices that have no layer yet
+        if left and counts[-1] and (full(load, time, mean) or times.size - place <= left):
+            counts.append(0)
+            load = 0.0
+        counts[-1] += 1
+        load += time
+    return counts
+
+
+def _nearest_to_shares(times: Floats, devices: int) -> list[int]:
+    """Return the cut whose place d is the one that is nearest to d equal shares of the work."""
+    ends = np.cumsum([0.0, *times])
+    wanted = ends[-1] * np.arange(1, devices) / devices
+    places = [int(np.abs(ends - share).argmin()) for share in wanted]
+    return [high - low for low, high in pairwise([0, *places, times.size])]
+
+
+def _of_the_rest(times: Floats, devices: int) -> list[int]:
+    """Return the cut of a program that gives each device the load nearest to the mean of what is left."""
+    counts: list[int] = []
+    for left in range(devices, 1, -1):
+        rest = times[sum(counts) :]
+        loads = np.cumsum(rest)[: rest.size - left + 1]
+        counts.append(1 + int(np.abs(loads - rest.sum() / left).argmin()))
+    return [*counts, times.size - sum(counts)]
+
+
+def _heaviest_in_two(times: Floats, devices: int) -> list[int]:
+    """Return the cut of a program that cuts the heaviest part in two, again and again."""
+    parts = [times]
+    while len(parts) < devices:
+        place = max(range(len(parts)), key=lambda each: (parts[each].size > 1, parts[each].sum()))
+        part = parts[place]
+        if part.size < 2:
+            raise HybridLabError("no part has two layers", "no-result")
+        cut = min(range(1, part.size), key=lambda each: max(part[:each].sum(), part[each:].sum()))
+        parts[place : place + 1] = [part[:cut], part[cut:]]
+    return [part.size for part in parts]
+
+
+def _least_squares(times: Floats, devices: int) -> list[int]:
+    """Return the cut with the least sum of squared loads, by dynamic programming."""
+    ends = np.cumsum([0.0, *times])
+    squares = np.where(np.tri(ends.size, k=-1, dtype=bool), (ends[:, None] - ends) ** 2, np.inf)  # of the layers from a column to a row
+    least, starts = squares[:, 0], []
+    for _ in range(devices - 1):
+        sums = least + squares
+        starts.append(sums.argmin(axis=1))
+        least = sums.min(axis=1)
+    places = [times.size]
+    for start in reversed(starts):
+        places.append(int(start[places[-1]]))
+    return [high - low for low, high in pairwise([0, *reversed(places)])]
+
+
+def _in_any_order(times: Floats, devices: int) -> list[int]:
+    """Return the numbers of layers if each layer, the longest first, goes to the device with the least load."""
+    loads, counts = [0.0] * devices, [0] * devices
+    for time in sorted(times.tolist(), reverse=True):
+        device = loads.index(min(loads))
+        loads[device] += time
+        counts[device] += 1
+    return counts
+
+
+SLIPS = (
+    Slip(
+        "equal-numbers",
+        "this gives each device the same number of layers: layers take different times, so compare the loads",
+        lambda times, devices: [part.size for part in np.array_split(times, devices)],
+    ),
+    Slip(
+        "up-to-the-mean",
+        "this fills each device up to the mean load, and the last device gets all that is left, which can be the largest load",
+        lambda times, devices: _filled(times, devices, lambda load, time, mean: load + time > mean),
+    ),
+    Slip(
+        "past-the-mean",
+        "this gives layers to a device until it reaches the mean load: the last of these layers can make it too heavy",
+        lambda times, devices: _filled(times, devices, lambda load, time, mean: load >= mean),
+    ),
+    Slip(
+        "nearest-to-equal-shares",
+        "this cuts where the sum of the times is nearest to equal shares: each cut is chosen alone, but a load depends on two cuts",
+        _nearest_to_shares,
+    ),
+    Slip(
+        "mean-of-the-rest",
+        "this gives each device about the mean of what is left, and never moves a cut again: the devices after it can then get too much",
+        _of_the_rest,
+    ),
+    Slip(
+        "least-squares",
+        "this makes the sum of the squared loads least: the slowest device alone decides, so make the largest load least",
+        _least_squares,
+    ),
+    Slip(
+        "heaviest-in-two",
+        "this cuts the heaviest part in two again and again: with more devices the earlier cuts must be able to move",
+        _heaviest_in_two,
+    ),
+    Slip(
+        "in-any-order",
+        "this gives each layer to the device with the least load: a device has consecutive layers, because the model runs in order",
+        _in_any_order,
+    ),
+)

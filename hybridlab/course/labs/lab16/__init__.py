@@ -1,0 +1,1 @@
+"""Lab 16, real processes: its tasks and builds."""

@@ -1,0 +1,460 @@
+"""The judge of lab 16's build: lists of actions in which a send waits until its receiver takes the message, checked and run on a clock."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+from hybridlab.checks import counted, short_repr
+from hybridlab.course.checking.answers import Unordered, plain_values
+from hybridlab.course.checking.checking import Feedback, right, wrong
+from hybridlab.errors import HybridLabError
+from hybridlab.schedule import Action, read_action
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+from typing import Any
+import numpy as np
+from hybridlab.checks import counted
+from hybridlab.course.checking.builds import Case, Slip
+from hybridlab.course.labs.lab07.executors import lines_of_schedule, order_by_chance
+from hybridlab.errors import HybridLabError
+from hybridlab.schedule import Schedule, inputs_from_others
+from hybridlab.schedules import REGISTRY
+
+Plans = list[list[Action]]  # the actions of each rank
+Fault = tuple[str, str]  # a code and a sentence
+MOST_NAMED = 4  # ranks of a circle in a sentence
+WAITS = {"send": "until rank {peer} receives it", "receive": "until rank {peer} sends it"}
+
+
+def of_every_rank(call: Callable[..., Any], orders: list[str], needs: dict[str, str]) -> list[Any]:
+    """Return what a function returns for each rank."""
+    return [call(orders, needs, rank) for rank in range(len(orders))]
+
+
+def read_plans(result: Any) -> Plans:
+    """Return the actions of each rank, or raise an error if something else was returned."""
+    return [_read_plan(rank, plan) for rank, plan in enumerate(result)]
+
+
+def _read_plan(rank: int, plan: Any) -> list[Action]:
+    if plan is None:
+        raise HybridLabError(f"for rank {rank} the function returns None: does it end in return?", "returns-nothing")
+    values = plain_values(plan)
+    if not isinstance(values, list) or isinstance(values, Unordered):
+        wanted = "the function returns the list of actions of one rank, such as ['run 0F0', 'send 0F0 to 1']"
+        raise HybridLabError(f"{wanted}, not {short_repr(plan)}", "not-a-list")
+    return [read_action(value) for value in values]
+
+
+def judge_plans(plans: Plans, orders: list[str], needs: dict[str, str]) -> Feedback:
+    """Judge the actions of all ranks for one order: first each list alone, then all lists together on a clock of 1 ms an operation."""
+    lines = [line.split() for line in orders]
+    fault = _fault_of_lists(plans, lines, needs)
+    if fault is not None:
+        return wrong(*fault)
+    clock = Clock(plans)
+    clock.run()
+    if clock.stuck:
+        return wrong("deadlock", f"deadlock: {clock.circle()}")
+    alone = starts_alone(lines, needs)
+    own, takes = 1 + max(alone.values()), 1 + max(clock.starts.values())
+    if takes == own:
+        return right()
+    first = min((op for op in alone if clock.starts[op] > alone[op]), key=lambda op: (clock.starts[op], op))
+    late = f"{first} starts at {clock.starts[first]:g} ms and could start at {alone[first]:g} ms; {clock.reason(first)}"
+    return wrong("longer", f"nobody waits for ever, but with 1 ms for each operation the step takes {takes:g} ms, not {own:g} ms: {late}")
+
+
+def starts_alone(lines: Sequence[Sequence[str]], needs: Mapping[str, str]) -> dict[str, float]:
+    """Return when each operation starts if messages need no time and nobody waits to send; every operation takes 1 ms.
+
+    >>> starts_alone([["0F0", "0B0"], ["1F0", "1B0"]], {"1F0": "0F0", "0B0": "1B0"})
+    {'0F0': 0.0, '1F0': 1.0, '1B0': 2.0, '0B0': 3.0}
+    """
+    starts: dict[str, float] = {}
+    free, left = [0.0] * len(lines), [list(line) for line in lines]
+    while any(left):
+        able = [rank for rank, line in enumerate(left) if line and needs.get(line[0], "") in ("", *starts)]
+        if not able:
+            raise HybridLabError("these orders cannot run", "deadlock")
+        for rank in able:
+            op = left[rank].pop(0)
+            starts[op] = max(free[rank], starts[needs[op]] + 1 if op in needs else 0.0)
+            free[rank] = starts[op] + 1
+    return starts
+
+
+def last_actions(plans: Plans) -> list[Action]:
+    """Return the action at which each rank stands in the end."""
+    clock = Clock(plans)
+    clock.run()
+    return [clock.standing(rank) for rank in range(len(plans))]
+
+
+@dataclass
+class Clock:
+    """A run of all lists, in which messages need no time, but a send waits for its receiver, and a receive for its sender.
+
+    ``starts`` has the start of each operation in ms, ``stuck`` the ranks that wait for ever, and ``waits`` for each rank the actions at
+    which it has waited, each with the time at which the wait ended.
+    """
+
+    plans: Plans
+    starts: dict[str, float] = field(default_factory=dict)
+    stuck: list[int] = field(default_factory=list)
+    waits: dict[int, list[tuple[Action, float]]] = field(default_factory=dict)
+
+    def run(self) -> None:
+        """Run the lists until they end, or until all ranks that are left wait."""
+        self._now, self._at = [0.0] * len(self.plans), [0] * len(self.plans)
+        self.waits = {rank: [] for rank in range(len(self.plans))}
+        moved = True
+        while moved:
+            moved = any(self._go_on(rank) for rank in range(len(self.plans)))
+        self.stuck = [rank for rank, plan in enumerate(self.plans) if self._at[rank] < len(plan)]
+
+    def _go_on(self, rank: int) -> bool:
+        """Run the actions of a rank until it waits; return whether it ran any."""
+        before = self._at[rank]
+        while (action := self._next(rank)) is not None:
+            if action.verb == "run":
+                self.starts[action.op] = self._now[rank]
+                self._now[rank] += 1
+            elif not self._meets(rank, action):
+                break
+            else:
+                self._at[action.peer] += 1
+            self._at[rank] += 1
+        return self._at[rank] > before
+
+    def _next(self, rank: int) -> Action | None:
+        plan = self.plans[rank]
+        return plan[self._at[rank]] if self._at[rank] < len(plan) else None
+
+    def _meets(self, rank: int, action: Action) -> bool:
+        """Return whether the other rank of a message is ready for it now; both then go on at the same time."""
+        verb = "receive" if action.verb == "send" else "send"
+        if self._next(action.peer) != Action(verb, action.op, rank):
+            return False
+        met = max(self._now[rank], self._now[action.peer])
+        for each, done in ((rank, action), (action.peer, Action(verb, action.op, rank))):
+            if self._now[each] < met:
+                self.waits[each].append((done, met))
+            self._now[each] = met
+        return True
+
+    def standing(self, rank: int) -> Action:
+        """Return the action at which a rank waits for ever, or its last one."""
+        return self.plans[rank][min(self._at[rank], len(self.plans[rank]) - 1)]
+
+    def circle(self) -> str:
+        """Return a sentence about ranks that wait for each other in a circle."""
+        rank, seen = self.stuck[0], list[int]()
+        while rank not in seen:
+            seen.append(rank)
+            rank = self.standing(rank).peer
+        circle = seen[seen.index(rank) :]
+        parts = []
+        for each in circle[:MOST_NAMED]:
+            action = self.standing(each)
+            parts.append(f"rank {each} waits at '{action}' {WAITS[action.verb].format(peer=action.peer)}")
+        more = len(circle) - MOST_NAMED
+        return "; ".join(parts) + (f"; {counted(more, 'more rank')} in the circle" if more > 0 else "")
+
+    def reason(self, op: str) -> str:
+        """Return what the rank of a late operation has waited for."""
+        rank = next(rank for rank, plan in enumerate(self.plans) if Action("run", op) in plan)
+        action, until = max((wait for wait in self.waits[rank] if wait[1] <= self.starts[op]), key=lambda wait: wait[1])
+        return f"before it rank {rank} waits at '{action}' until {until:g} ms"
+
+
+def _fault_of_lists(plans: Plans, lines: list[list[str]], needs: Mapping[str, str]) -> Fault | None:
+    """Return what is wrong with the lists before anybody waits; None if each operation runs in its place and each message is there once."""
+    home = {op: rank for rank, line in enumerate(lines) for op in line}
+    reader = {source: op for op, source in needs.items()}
+    for rank, plan in enumerate(plans):
+        left, done = list(lines[rank]), set[Action]()
+        for action in plan:
+            if action.op not in home:
+                return "unknown-operation", f"rank {rank} has '{action}', but no line has an operation {action.op}"
+            check = {"run": _fault_of_run, "send": _fault_of_send, "receive": _fault_of_receive}[action.verb]
+            fault = check(action, _Place(rank, left, done, home, needs, reader))
+            if fault is not None:
+                return fault
+            if action.verb == "run":
+                left.pop(0)
+            done.add(action)
+        if left:
+            return "missing-operation", f"rank {rank} never runs {left[0]}: its list goes on to the end of its line"
+        for op in lines[rank]:
+            if op in reader and not any(each.verb == "send" and each.op == op for each in done):
+                return "not-sent", f"rank {rank} never sends {op}, but rank {home[reader[op]]} needs it for {reader[op]}"
+    return None
+
+
+@dataclass(frozen=True)
+class _Place:
+    """Where a rank stands in its list: what its line still has, what it has done, and what is known about all operations."""
+
+    rank: int
+    left: list[str]
+    done: set[Action]
+    home: Mapping[str, int]
+    needs: Mapping[str, str]
+    reader: Mapping[str, str]
+
+    def has(self, verb: str, op: str) -> bool:
+        return any(each.verb == verb and each.op == op for each in self.done)
+
+
+def _fault_of_run(action: Action, at: _Place) -> Fault | None:
+    rank, op = at.rank, action.op
+    if at.home[op] != rank:
+        return "another-rank", f"rank {rank} runs {op}, which is in the line of rank {at.home[op]}"
+    if not at.left or at.left[0] != op:
+        return "another-order", f"rank {rank} runs {op} where its line has {at.left[0] if at.left else 'nothing more'}"
+    if op in at.needs and not at.has("receive", at.needs[op]):
+        return "before-its-input", f"rank {rank} runs {op}, but it has not received {at.needs[op]} by then"
+    return None
+
+
+def _fault_of_send(action: Action, at: _Place) -> Fault | None:
+    rank, op = at.rank, action.op
+    if at.home[op] != rank:
+        return "not-its-output", f"rank {rank} sends {op}, but rank {at.home[op]} makes it"
+    if op not in at.reader:
+        return "nobody-needs-it", f"rank {rank} sends {op}, but no other rank needs it"
+    to = at.home[at.reader[op]]
+    if action.peer != to:
+        return "wrong-receiver", f"rank {rank} sends {op} to {action.peer}, but {at.reader[op]}, which needs it, is on rank {to}"
+    if not at.has("run", op):
+        return "not-made-yet", f"rank {rank} sends {op} before it runs it"
+    if at.has("send", op):
+        return "sent-twice", f"rank {rank} sends {op} twice: its receiver takes it once"
+    return None
+
+
+def _fault_of_receive(action: Action, at: _Place) -> Fault | None:
+    rank, op = at.rank, action.op
+    if op not in at.reader or at.home[at.reader[op]] != rank:
+        return "not-its-input", f"rank {rank} receives {op}, but none of its operations needs it from another rank"
+    if action.peer != at.home[op]:
+        return "wrong-sender", f"rank {rank} receives {op} from {action.peer}, but rank {at.home[op]} makes it"
+    if at.has("receive", op):
+        return "received-twice", f"rank {rank} receives {op} twice: its sender sends it once"
+    return None
+
+
+SIZES = [(1, 1), (1, 3), (2, 1), (2, 2), (2, 3), (3, 2), (3, 3), (3, 5), (4, 4), (4, 8), (5, 7), (2, 12)]  # devices and microbatches
+OTHERS = [("eager-1f1b", 3, 6), ("zb-h1", 3, 5), ("interleaved", 2, 4), ("hanayo", 3, 6), ("zb-v", 3, 6), ("looped-bfs", 3, 3)]
+CANNOT_RUN = {
+    "2 lines that wait for each other": (["0F0 0B0 0F1 0B1", "1F0 1F1 1B0 1B1"], {"1F0": "0F0", "1F1": "0F1", "0B0": "1B0", "0B1": "1B1"}),
+    "the lines ['0B0 0F0', '1F0 1B0']": (["0B0 0F0", "1F0 1B0"], {"1F0": "0F0", "0B0": "1B0"}),
+}
+Rule = Callable[["Rounds"], None]
+
+
+def orders_to_connect(rng: np.random.Generator) -> Iterator[Case]:
+    """Yield orders that can run, from the smallest up, and then two that cannot."""
+    for devices, microbatches in SIZES:
+        size = f"{counted(devices, 'device')} and {counted(microbatches, 'microbatch')}"
+        if microbatches > 1:
+            yield _connected(f"GPipe with {size}", lines_of_schedule("gpipe", devices, microbatches))
+        yield _connected(f"1F1B with {size}", lines_of_schedule("1f1b", devices, microbatches))
+        if devices > 1 and microbatches > 1:
+            yield _connected(f"a random order with {size}", order_by_chance(rng, devices, microbatches))
+    for name, devices, microbatches in OTHERS:
+        words = f"{REGISTRY[name].title} with {counted(devices, 'device')} and {counted(microbatches, 'microbatch')}"
+        yield _connected(words, lines_of_schedule(name, devices, microbatches))
+    for words, arguments in CANNOT_RUN.items():
+        yield Case(arguments, words, refused=True, run=of_every_rank)
+
+
+def _connected(words: str, lines: list[str]) -> Case:
+    return Case((lines, inputs_from_others(Schedule.parse("\n".join(lines)))), words, run=of_every_rank)
+
+
+class Rounds:
+    """Programs with known mistakes: in each round, every rank whose next operation has its input gets its actions.
+
+    Parameters
+    ----------
+    orders, needs
+        The arguments of the student's function.
+    """
+
+    def __init__(self, orders: list[str], needs: Mapping[str, str]) -> None:
+        self.left = [line.split() for line in orders]
+        self.home = {op: rank for rank, line in enumerate(self.left) for op in line}
+        self.needs, self.reader = needs, {source: op for op, source in needs.items()}
+        self.plans: list[list[str]] = [[] for _ in orders]
+        self.made: set[str] = set()
+
+    def able(self) -> list[str]:
+        """Return the operations that can run now."""
+        able = [line[0] for line in self.left if line and (line[0] not in self.needs or self.needs[line[0]] in self.made)]
+        if not able:
+            raise HybridLabError("these orders cannot run", "deadlock")
+        return able
+
+    def run(self, op: str) -> None:
+        """Add an operation to the list of its rank."""
+        self.plans[self.home[op]].append(f"run {op}")
+        self.left[self.home[op]].remove(op)
+        self.made.add(op)
+
+    def send(self, op: str) -> None:
+        """Add that an output is sent, if another rank needs it."""
+        if op in self.reader:
+            self.plans[self.home[op]].append(f"send {op} to {self.home[self.reader[op]]}")
+
+    def receive(self, op: str) -> None:
+        """Add that the output that an operation needs is received, if it comes from another rank."""
+        if op in self.needs:
+            self.plans[self.home[op]].append(f"receive {self.needs[op]} from {self.home[self.needs[op]]}")
+
+    def both(self, op: str) -> None:
+        """Add a message to the lists of both ranks."""
+        self.send(self.needs.get(op, ""))
+        self.receive(op)
+
+
+def _by_rounds(rule: Rule) -> Callable[..., Any]:
+    """Return a program that follows a rule in each round."""
+
+    def result(orders: list[str], needs: dict[str, str]) -> list[list[str]]:
+        rounds = Rounds(orders, needs)
+        while any(rounds.left):
+            rule(rounds)
+        return rounds.plans
+
+    return result
+
+
+def _of_each_rank(rule: Callable[[Rounds, list[str]], None], orders: list[str], needs: dict[str, str]) -> list[list[str]]:
+    """Return what a program does that looks at the line of one rank alone."""
+    rounds = Rounds(orders, needs)
+    for line in [list(line) for line in rounds.left]:
+        rule(rounds, line)
+    return rounds.plans
+
+
+def as_it_comes(orders: list[str], needs: dict[str, str]) -> list[list[str]]:
+    """Return the actions of all ranks if each receives, runs and sends by its own line alone."""
+    return _of_each_rank(_by_its_own_line, orders, needs)
+
+
+def _by_its_own_line(rounds: Rounds, line: list[str]) -> None:
+    for op in line:
+        rounds.receive(op)
+        rounds.run(op)
+        rounds.send(op)
+
+
+def _receives_ahead(rounds: Rounds, line: list[str]) -> None:
+    """Receive the input of the next operation before the output of the last one is sent."""
+    for place, op in enumerate(line):
+        if not place:
+            rounds.receive(op)
+        rounds.run(op)
+        for after in line[place + 1 : place + 2]:
+            rounds.receive(after)
+        rounds.send(op)
+
+
+def _by_even_and_odd(rounds: Rounds, line: list[str]) -> None:
+    (_receives_ahead if line and rounds.home[line[0]] % 2 else _by_its_own_line)(rounds, line)
+
+
+def _sends_at_the_end(rounds: Rounds, line: list[str]) -> None:
+    for op in line:
+        rounds.receive(op)
+        rounds.run(op)
+    for op in line:
+        rounds.send(op)
+
+
+def _without_messages(rounds: Rounds, line: list[str]) -> None:
+    for op in line:
+        rounds.run(op)
+
+
+def _one_way(rounds: Rounds, line: list[str]) -> None:
+    for op in line:
+        if "F" in op:
+            rounds.receive(op)
+        rounds.run(op)
+        if "F" in op:
+            rounds.send(op)
+
+
+def _one_at_a_time(rounds: Rounds) -> None:
+    op = rounds.able()[0]
+    rounds.both(op)
+    rounds.run(op)
+
+
+def _sends_first(rounds: Rounds) -> None:
+    able = rounds.able()
+    for op in able:
+        rounds.send(rounds.needs.get(op, ""))
+    for op in able:
+        rounds.receive(op)
+    for op in able:
+        rounds.run(op)
+
+
+def _runs_first(rounds: Rounds) -> None:
+    able = rounds.able()
+    for op in able:
+        rounds.run(op)
+    for op in able:
+        rounds.both(op)
+
+
+def _per_operation(rounds: Rounds) -> None:
+    for op in rounds.able():
+        rounds.both(op)
+        rounds.run(op)
+
+
+SLIPS_OF_ACTIONS = (
+    Slip(
+        "as-it-comes",
+        "each rank receives, runs and sends by its own line: two neighbours that send to each other then wait for ever",
+        as_it_comes,
+    ),
+    Slip(
+        "receives-ahead",
+        "each rank waits for its next input before it sends its output: then nobody sends",
+        partial(_of_each_rank, _receives_ahead),
+    ),
+    Slip(
+        "even-and-odd",
+        "even ranks send first and odd ranks receive first: this helps in a ring, but here two neighbours can be in different phases",
+        partial(_of_each_rank, _by_even_and_odd),
+    ),
+    Slip(
+        "sends-at-the-end",
+        "outputs are sent at the end, but others need them before",
+        partial(_of_each_rank, _sends_at_the_end),
+    ),
+    Slip("no-messages", "your ranks run their lines, but nobody sends or receives", partial(_of_each_rank, _without_messages)),
+    Slip("one-way", "the outputs of forwards are sent; those of backwards are messages, too", partial(_of_each_rank, _one_way)),
+    Slip(
+        "one-at-a-time",
+        "one operation runs at a time in your common order: operations of several ranks belong to the same round",
+        _by_rounds(_one_at_a_time),
+    ),
+    Slip(
+        "sends-first",
+        "in a round all ranks send before they receive: put both ends of a message into the two lists before the next message",
+        _by_rounds(_sends_first),
+    ),
+    Slip("runs-first", "in a round operations run before their messages have come", _by_rounds(_runs_first)),
+    Slip(
+        "operation-by-operation",
+        "in a round each message comes just before its operation, so a rank that runs first sends late: "
+        "first all messages of the round, then its operations",
+        _by_rounds(_per_operation),
+    ),
+)

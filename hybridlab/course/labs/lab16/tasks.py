@@ -1,0 +1,150 @@
+"""Lab 16, real processes: the tasks and the feedback on their answers."""
+
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from hybridlab import formulas
+from hybridlab.costs import Costs
+from hybridlab.course.checking.answers import require_parts, require_text
+from hybridlab.course.checking.builds import build_task
+from hybridlab.course.checking.checking import Feedback, Rung, right, task, wrong
+from hybridlab.course.labs.lab07.executors import lines_of_schedule
+from hybridlab.course.checking.questions import Number, Question, number_task
+from hybridlab.course.labs.lab16.rendezvous import judge_plans, last_actions, read_plans
+from hybridlab.course.labs.lab16.rendezvous import SLIPS_OF_ACTIONS, as_it_comes, orders_to_connect
+from hybridlab.course.labs.lab16.rendezvous_twists import ACTION_TWISTS
+from hybridlab.errors import HybridLabError
+from hybridlab.schedule import Schedule, inputs_from_others, read_action
+from hybridlab.schedules import build
+from hybridlab.simulation import simulate
+
+DEVICES, SLOWER = 4, 1.5  # the number of ranks, and the factor by which one of them is slower
+RANKS, MICROBATCHES = 3, 4  # of task 3
+
+
+@number_task("lab16.t1", title="A signed error", draws={"microbatches": (8, 9, 10, 11), "late": (17, 23, 29)})
+@cache
+def a_signed_error(microbatches: int = 8, late: int = 28) -> Question:
+    """Ask for the error of a prediction in per cent of the measured step."""
+    predicted = formulas.one_f_one_b_makespan(DEVICES, microbatches, 20, 40)
+    measured = predicted + late
+    truth = 100 * (predicted / measured - 1)
+    error = Number(
+        "an error in %",
+        truth,
+        hint="the error is not {value} %: divide what is predicted by what is measured, and subtract 1",
+        mistakes=[
+            (-truth, "sign", "an error is predicted / measured - 1: a prediction that is too short has an error below 0"),
+            (100 * late / predicted, "of-the-prediction", "this is the share of the prediction by which the measurement is longer"),
+            (
+                -100 * late / predicted,
+                "divided-by-the-prediction",
+                "you have divided by the prediction: the measured step is what really took place, so divide by it",
+            ),
+            (truth / 100, "share", "this is the error as a share: give it in %"),
+            (-late, "ms", "this is the difference in ms: give it in % of the measured step"),
+            (late, "ms-and-sign", "this is how many ms the measured step is longer: give the error of the prediction in %"),
+            (100 + truth, "not-less-one", "this is predicted / measured in %: the error is what is missing to 100 %"),
+        ],
+        decimals=1,
+        example="2.5",
+    )
+    return Question(
+        f"give the error in % of a clock that predicts {predicted:g} ms for a step that takes {measured:g} ms, with sign and one decimal",
+        [error],
+        "the clock knows no message that takes time and no process that wakes up late, so it is nearly always a little too short",
+    )
+
+
+@number_task(
+    "lab16.t2", title="One slow stage", points=2, draws={"microbatches": (6, 7, 9, 10), "forward": (10, 12, 16, 24), "slow": (1, 2)}
+)
+@cache
+def one_slow_stage(microbatches: int = 8, forward: int = 20, slow: int = 2) -> Question:
+    """Ask for the makespan of GPipe if one of four stages is slower."""
+    times = np.full(DEVICES, float(forward))
+    times[slow] *= SLOWER
+    backward = 2 * times
+
+    def closed(ahead: float, back: float) -> float:
+        return formulas.gpipe_makespan(DEVICES, microbatches, ahead, back)
+
+    truth = float(simulate(build("gpipe", DEVICES, microbatches), Costs(forward=times, backward=backward)).makespan)
+    busy = microbatches * float(times[slow] + backward[slow])
+    ahead = float(times.sum() + (microbatches - 1) * times.max())
+    slowed_fill = DEVICES * float(times.max() + backward.max()) + (microbatches - 1) * float(times[0] + backward[0])
+    step = Number(
+        "a time in ms",
+        truth,
+        hint="GPipe does not take {value} ms: its first microbatch goes through all stages, and each other one follows after how many ms?",
+        mistakes=[
+            (
+                closed(float(times.mean()), float(backward.mean())),
+                "mean-times",
+                "this is the formula with the mean times: microbatches leave the slow stage at its own pace, not at the mean pace",
+            ),
+            (
+                closed(float(times.max()), float(backward.max())),
+                "all-slow",
+                "this is a pipeline in which all stages are slow: fill and drain go through the other stages faster",
+            ),
+            (closed(forward, 2 * forward), "no-slow-stage", "this is the step without a slow stage"),
+            (busy, "slow-stage-alone", "this is the work of the slow stage alone: the others come before its first and after its last"),
+            (ahead, "forwards-alone", "these are the forwards: the backwards come after them, in the same way"),
+            (slowed_fill, "slow-fill", "you have slowed down fill and drain: the slow stage delays every microbatch but one"),
+        ],
+        decimals=1,
+        example="725",
+    )
+    return Question(
+        f"give the makespan in ms of GPipe on {DEVICES} devices with {microbatches} microbatches, where a forward takes {forward} ms and a "
+        f"backward {2 * forward} ms, and stage {slow} is {SLOWER:g} times as slow",
+        [step],
+        "the first microbatch takes the sum of all stages; each other one adds the time of the slowest stage, once there and once back",
+    )
+
+
+@task(
+    "lab16.t3",
+    title="Who waits for whom",
+    prompt="name for each of the 3 ranks the action at which it stands in the end, "
+    "such as ['receive 1B0 from 1', 'send 1F2 to 2', 'receive 1F3 from 1']",
+    points=3,
+)
+def who_waits_for_whom(answer: Any) -> Feedback:
+    """Judge at which action each rank of 1F1B stands if it receives, runs and sends by its own line alone."""
+    texts = require_parts(answer, RANKS, "a list of 3 actions, one for each rank")
+    lines = lines_of_schedule("1f1b", RANKS, MICROBATCHES)
+    needs = inputs_from_others(Schedule.parse("\n".join(lines)))
+    plans = read_plans(as_it_comes(lines, needs))
+    for rank, (text, stands) in enumerate(zip(texts, last_actions(plans), strict=True)):
+        action = read_action(require_text(text, "an action", "send 0F1 to 1"))
+        if action.verb == "run":
+            return wrong("runs", f"rank {rank} does not stand at '{action}' for ever: an operation ends")
+        if action not in plans[rank]:
+            raise HybridLabError(f"'{action}' is not in the list of rank {rank}", "not-in-the-list")
+        if plans[rank].index(action) < plans[rank].index(stands):
+            return wrong("gets-past", f"rank {rank} gets past '{action}': rank {action.peer} comes to the other end of this message")
+        if action != stands:
+            return wrong("never-gets-there", f"rank {rank} never gets to '{action}': it waits for ever before it")
+    return right("ranks 1 and 2 send to each other, and neither receives; rank 0 waits because rank 1 does not go on")
+
+
+build_task(
+    "lab16.t4",
+    title="Who sends when",
+    prompt="write a function communication(orders, needs, rank) that returns the list of actions of one rank",
+    points=8,
+    signature="communication(orders, needs, rank)",
+    cases=orders_to_connect,
+    reads=read_plans,
+    slips=SLIPS_OF_ACTIONS,
+    twists=ACTION_TWISTS,
+    rungs=[
+        Rung("free of deadlocks, but longer than the order alone", 0.5, ("longer",)),
+        Rung("right for all orders that can run", 0.75, ("not-refused",)),
+    ],
+    lesson="all ranks put the messages into one common order, so no circle of ranks can wait, and no operation starts later than it must",
+)(judge_plans)

@@ -1,0 +1,1 @@
+"""Lab 17, design your own: its tasks and builds."""

@@ -1,0 +1,105 @@
+"""Lab 17, schedules of your own: the tasks and the feedback on their answers."""
+
+from dataclasses import replace
+from typing import Any
+
+from hybridlab.course.puzzles import PUZZLES, YOUR_ORDER, Puzzle
+from hybridlab.course.checking.answers import Orders, require_orders
+from hybridlab.course.labs.lab17.bounds import BOUND_SLIPS, BOUND_TWISTS, Times, judge_bound, read_time, steps_to_bound
+from hybridlab.course.checking.builds import build_task
+from hybridlab.course.checking.checking import Feedback, Rung, right, task, wrong
+from hybridlab.course.checking.drawing import Drawing, marked_by
+from hybridlab.errors import InvalidSchedule
+from hybridlab.schedule import Op, Schedule
+
+
+def _prompt(name: str) -> str:
+    puzzle = PUZZLES[name]
+    sizes = f"{puzzle.devices} devices and {puzzle.microbatches} microbatches"
+    room = f"holds at most {puzzle.memory} activations on each device"
+    return f"write an order of {sizes}, one line a device, that {room} and is as short as the shortest order"
+
+
+def _partial_credit(name: str) -> list[Rung]:
+    """Return the partial credit of a puzzle: each rung above a schedule that can run earns an equal part of the points."""
+    _, _, *higher = PUZZLES[name].rungs
+    share = 1 / (1 + len(higher))
+    reached = ["complete and able to run", *(rung.words.removeprefix("is ") for rung in higher)]
+    return [Rung(reached[place], share * (place + 1), (f"misses-{rung.name}",)) for place, rung in enumerate(higher)]
+
+
+@task("lab17.t1", title="Two devices", prompt=_prompt("two-devices"), points=2, rungs=_partial_credit("two-devices"))
+def two_devices(answer: Any) -> Feedback:
+    """Judge an order for the first puzzle."""
+    return _standing(answer, PUZZLES["two-devices"])
+
+
+@task("lab17.t2", title="Less memory", prompt=_prompt("little-memory"), points=3, rungs=_partial_credit("little-memory"))
+def less_memory(answer: Any) -> Feedback:
+    """Judge an order for the second puzzle."""
+    return _standing(answer, PUZZLES["little-memory"])
+
+
+@task(
+    "lab17.t3",
+    title="One activation more",
+    prompt=_prompt("one-more-activation"),
+    points=4,
+    rungs=_partial_credit("one-more-activation"),
+)
+def one_activation_more(answer: Any) -> Feedback:
+    """Judge an order for the third puzzle."""
+    return _standing(answer, PUZZLES["one-more-activation"])
+
+
+@task(
+    "lab17.t4",
+    title="Unequal devices",
+    prompt=_prompt("unequal-devices"),
+    points=5,
+    rungs=_partial_credit("unequal-devices"),
+)
+def unequal_devices(answer: Any) -> Feedback:
+    """Judge an order for the fourth puzzle."""
+    return _standing(answer, PUZZLES["unequal-devices"])
+
+
+def _standing(answer: Any, puzzle: Puzzle) -> Feedback:
+    """Return the feedback on an order: how far it has come, and what is missing for the next rung."""
+    orders = require_orders(answer)
+    standing = puzzle.judge("\n".join(f"device {device}: {' '.join(map(str, order))}" for device, order in enumerate(orders)))
+    drawing = Drawing(orders, puzzle.costs, marked=standing.too_many or _marked_faults(orders))
+    if orders == require_orders(puzzle.start):
+        feedback = wrong("unchanged", f"this is the order that the puzzle starts with: {standing.sentence}")
+    elif standing.code == "solved":
+        feedback = right(standing.sentence)
+    else:
+        feedback = wrong(standing.code, standing.sentence)
+    return replace(feedback, drawing=drawing)
+
+
+def _marked_faults(orders: Orders) -> tuple[Op, ...]:
+    """Return the operations for which orders cannot run."""
+    try:
+        Schedule(YOUR_ORDER, orders)
+    except InvalidSchedule as why:
+        return marked_by(why)
+    return ()
+
+
+@build_task(
+    "lab17.t5",
+    title="Build a lower bound",
+    prompt="write a function least_time(M, cap, F, B, C) that returns a time in ms that no order within the memory can beat",
+    points=6,
+    signature="least_time(M, cap, F, B, C)",
+    cases=steps_to_bound,
+    reads=read_time,
+    slips=BOUND_SLIPS,
+    twists=BOUND_TWISTS,
+    without=("lower_bound", "optimality_gap", "optimum", "schedule_for"),
+    lesson="an order that is as long as your bound is the shortest, and needs no other proof",
+)
+def a_lower_bound(answer: float, microbatches: int, cap: int, forward: Times, backward: Times, latency: float) -> Feedback:
+    """Judge a bound of one case."""
+    return judge_bound(answer, microbatches, cap, forward, backward, latency)

@@ -1,0 +1,37 @@
+"""The tasks of all labs. ``check`` judges an answer, and returns sentences for the student and a code."""
+
+from importlib import import_module
+from pkgutil import iter_modules
+
+from hybridlab.course import labs
+from hybridlab.course.checking.builds import Build, Case, Slip, build_task
+from hybridlab.course.checking.checking import TASKS, Feedback, Instance, Rung, Task, check, task
+from hybridlab.course.checking.questions import Number, Question, number_task
+from hybridlab.course.checking.student import Student
+from hybridlab.course.checking.twists import Twist
+from hybridlab.course.labs.lab04.rings import faulty_ring
+
+# Importing the tasks of a lab adds them to the registry, in the order of the labs.
+for lab in sorted(each.name for each in iter_modules(labs.__path__)):
+    import_module(f"{labs.__name__}.{lab}.tasks")
+del lab
+
+__all__ = [
+    "TASKS",
+    "Build",
+    "Case",
+    "Feedback",
+    "Instance",
+    "Number",
+    "Question",
+    "Rung",
+    "Slip",
+    "Student",
+    "Task",
+    "Twist",
+    "build_task",
+    "check",
+    "faulty_ring",
+    "number_task",
+    "task",
+]
