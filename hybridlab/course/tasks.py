@@ -4,8 +4,8 @@ from importlib import import_module
 from pkgutil import iter_modules
 
 from hybridlab.course import labs
-from hybridlab.course.checking.builds import Build, Case, Slip, build_task
-from hybridlab.course.checking.checking import TASKS, Feedback, Instance, Rung, Task, check, task
+from hybridlab.course.checking.builds import Build, Case, KnownMistake, build_task
+from hybridlab.course.checking.checking import TASKS, Feedback, Instance, PartialCredit, Task, check, task
 from hybridlab.course.checking.questions import Number, Question, number_task
 from hybridlab.course.checking.student import Student
 from hybridlab.course.checking.twists import Twist
@@ -24,8 +24,8 @@ __all__ = [
     "Instance",
     "Number",
     "Question",
-    "Rung",
-    "Slip",
+    "PartialCredit",
+    "KnownMistake",
     "Student",
     "Task",
     "Twist",

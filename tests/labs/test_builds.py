@@ -13,7 +13,7 @@ from solutions import solutions
 from hybridlab import HybridLabError
 from hybridlab.course.tasks import TASKS, Feedback, check
 from hybridlab.course.checking.answers import plain_values
-from hybridlab.course.checking.builds import Build, Case, Slip, same
+from hybridlab.course.checking.builds import Build, Case, KnownMistake, same
 from hybridlab.course.checking.checking import right, wrong
 
 BUILDS = {key: known.instance(None).data for key, known in TASKS.items() if known.kind == "build"}
@@ -47,14 +47,14 @@ def twice(judge: Callable[..., Feedback] | None = None, **fields: Any) -> Build:
             return wrong("another-length", f"there are {len(result)} numbers")
         return right() if result == doubled(values) else wrong("not-doubled", "a number is not doubled")
 
-    slips = [
-        Slip("squared", "these are squares", lambda values: [value**2 for value in values]),
-        Slip("plus-two", "these are two larger", lambda values: [value + 2 for value in values]),
-        Slip("unchanged", "nothing has changed", list),
-        Slip("nowhere", "never", lambda values: [][1:] or _refuse()),
+    mistakes = [
+        KnownMistake("squared", "these are squares", lambda values: [value**2 for value in values]),
+        KnownMistake("plus-two", "these are two larger", lambda values: [value + 2 for value in values]),
+        KnownMistake("unchanged", "nothing has changed", list),
+        KnownMistake("nowhere", "never", lambda values: [][1:] or _refuse()),
     ]
     return Build(
-        **{"signature": "twice(values)", "cases": lists, "judge": judge or each_twice, "reads": plain_values, "slips": slips}
+        **{"signature": "twice(values)", "cases": lists, "judge": judge or each_twice, "reads": plain_values, "mistakes": mistakes}
         | {"lesson": "twice as large", "fresh": False}
         | fields
     )
@@ -120,10 +120,10 @@ def test_a_wrong_function_gets_the_code_of_its_mistake(code: str, function: Any)
 
 def test_a_known_mistake_is_told_from_others_that_agree_in_the_first_case() -> None:
     two = [Case(([2],), "a two"), Case(([3],), "a three")]  # 2 squared is 2 plus 2 is 2 times 2, so judge it against 3 times
-    tripled = Slip("tripled", "three times", lambda values: [3 * value for value in values])
-    five = Slip("plus-four", "four larger", lambda values: [value + 4 for value in values])
+    tripled = KnownMistake("tripled", "three times", lambda values: [3 * value for value in values])
+    five = KnownMistake("plus-four", "four larger", lambda values: [value + 4 for value in values])
     for function, code in ((tripled.result, "tripled"), (five.result, "plus-four")):
-        assert code_of(function, cases=lambda rng: two, slips=[tripled, five]) == code
+        assert code_of(function, cases=lambda rng: two, mistakes=[tripled, five]) == code
 
 
 @in_turn(
@@ -220,7 +220,7 @@ def rows(rng: np.random.Generator) -> Iterator[Case]:
 
 
 def arrays(function: Callable[[Any], Any]) -> str:
-    return code_of(function, cases=rows, judge=lambda result, values: right(), reads=lambda result: result, slips=(), fresh=True)
+    return code_of(function, cases=rows, judge=lambda result, values: right(), reads=lambda result: result, mistakes=(), fresh=True)
 
 
 @in_turn(
@@ -245,7 +245,7 @@ def test_changed_nan_is_a_change_and_kept_nan_is_none() -> None:
     common: dict[str, Any] = {
         "cases": lambda rng: nan,
         "judge": lambda result, values: right(),
-        "slips": (),
+        "mistakes": (),
         "reads": lambda result: result,
     }
     assert code_of(lambda values: values.copy(), **common) == "passed"
@@ -310,7 +310,7 @@ def test_cases_come_from_the_seed(key: str) -> None:
 @all_builds
 def test_a_build_knows_five_mistakes_and_can_be_read_by_a_grader(key: str) -> None:
     build, known = BUILDS[key], TASKS[key]
-    assert len({slip.code for slip in build.slips}) >= 5
+    assert len({mistake.code for mistake in build.mistakes}) >= 5
     assert known.points > 1
     assert f"{build.name}(" in known.prompt or build.name in known.prompt
 
@@ -325,7 +325,7 @@ def test_the_worked_solution_passes_the_cases_of_many_seeds(key: str) -> None:
 @each_build
 def test_every_known_mistake_is_refused_as_a_program(key: str) -> None:
     build = BUILDS[key]
-    codes = {slip.code: check(key, _with_signature(slip.result)).code for slip in build.slips}
+    codes = {mistake.code: check(key, _with_signature(mistake.result)).code for mistake in build.mistakes}
     assert "passed" not in codes.values(), codes
 
 

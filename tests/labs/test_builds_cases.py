@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from cases import in_turn
 
-from hybridlab.course.checking.builds import Build, Case, Slip
+from hybridlab.course.checking.builds import Build, Case, KnownMistake
 from hybridlab.course.checking.checking import Feedback, right, wrong
 
 
@@ -17,7 +17,7 @@ def judge(result: Any, value: float) -> Feedback:
 
 def build(*cases: Case) -> Build:
     return Build(
-        "double(value)", lambda rng: cases, judge, lambda result: result, [Slip("same", "not doubled", lambda value: value)], "", False
+        "double(value)", lambda rng: cases, judge, lambda result: result, [KnownMistake("same", "not doubled", lambda value: value)], "", False
     )
 
 
@@ -88,12 +88,12 @@ def test_other_functions_run_as_before(dividing: Callable[[float], Any]) -> None
 
 
 def test_a_known_mistake_is_recognised_up_to_the_rounding_that_a_build_allows() -> None:
-    slip = Slip("halved", "this is half of it", lambda value: np.array([value / 2]))
+    mistake = KnownMistake("halved", "this is half of it", lambda value: np.array([value / 2]))
     cases = [Case((3.0,), "3")]
 
     def code(within: float) -> str:
         exact = Build(
-            "double(value)", lambda rng: cases, lambda *given: wrong("another-value", "no"), lambda result: result, [slip], "", False
+            "double(value)", lambda rng: cases, lambda *given: wrong("another-value", "no"), lambda result: result, [mistake], "", False
         )
         return replace(exact, within=within).judged(lambda value: np.array([np.float32(value / 2.0000001)], float)).code
 

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from profiles import examples
 
-from hybridlab.course.labs.lab10.eager import makespans, warmed_up
 from hybridlab.course.checking.expressions import Table, evaluated, filled, mistake_behind, parsed
 from hybridlab.course.checking.questions import Number, Question
+from hybridlab.course.labs.lab10.eager import makespans, warmed_up
 
 NAMES = {"value": 3.0, "several": [3.0, 1.0, 3.0], "texts": ["one", "two"]}
 
@@ -24,7 +24,7 @@ NAMES = {"value": 3.0, "several": [3.0, 1.0, 3.0], "texts": ["one", "two"]}
         ("value in several", True), ("value not in several", False), ("several[1]", 1.0), ("texts[0 if value > 2 else 1]", "one"),
         ("min(several)", 1.0), ("max(value, 7)", 7), ("sum(several)", 7.0), ("len(distinct(several))", 2), ("count(several, 3)", 2),
         ("index([1 > 2, 2 > 1], True)", 1), ("without(several, [3])", [1.0]), ("several + [4]", [3.0, 1.0, 3.0, 4]),
-        ("abs(2 - value)", 1.0),
+        ("abs(2 - value)", 1.0), ("+value // -2", -2.0), ("-value % 2", 1.0),
         ("near(several, [3, 1, 3.5], 0.5)", True), ("near(several, [3, 1, 3.6], 0.5)", False),
         ("counted(value, 'microbatch')", "3 microbatches"),
         ("value > 2 or missing", True), ("value < 2 and missing", False),

@@ -13,11 +13,11 @@ from number_texts import ASSETS, STRANGE, answer_in, as_text, near_misses, texts
 from profiles import QUICK
 from test_tasks_answers import listed
 
-from hybridlab.course.tasks import TASKS, check
 from hybridlab.course.checking.answers import plain_values
 from hybridlab.course.checking.expressions import filled, sentence_parts
 from hybridlab.course.checking.on_page import form_of
 from hybridlab.course.checking.questions import Question
+from hybridlab.course.tasks import TASKS, check
 
 NUMBER_TASKS = [key for key, known in TASKS.items() if known.kind == "number"]
 Row = tuple[list[str], Any]  # the texts in the fields, and the answer that Python gets
@@ -146,7 +146,7 @@ def test_a_fault_in_the_script_is_found(right: str, planted: str, key: str, tmp_
 
 
 @pytest.mark.needs("node")
-def test_numbers_are_written_as_python_writes_them(tmp_path: Path) -> None:
+def test_numbers_are_divided_and_written_as_python_does(tmp_path: Path) -> None:
     rng = np.random.default_rng(1)
     ties = [0.5, 1.5, 2.5, 0.125, 0.375, 0.25, 0.75, 1234567.5, 1234566.5, 12345678.125, 12345678.375, 0.00048828125, 99999.5, 9.5]
     drawn = [float(sign * mantissa * 10.0**power) for power in range(-12, 15) for mantissa in rng.uniform(1, 10, 20) for sign in (1, -1)]
@@ -154,6 +154,7 @@ def test_numbers_are_written_as_python_writes_them(tmp_path: Path) -> None:
     edges = [0.0, -0.0, 1e15, -1e15, 999999.5, 9999999999.5, 1e-5, 0.0001, 0.00001234, 100000.0, 1e6, 0.05, 0.15]
     values = [*edges, *ties, *drawn, *short]
     sentences = [f"it is {{value:{form}}}" for form in ("g", ".10g", ".2g", ".0f", ".1f", ".4f", ",.0f", ",.1f")]
+    sentences += [f"it is {{value {sign} {other}:.15g}}" for sign in ("//", "%") for other in ("3", "-3", "0.1", "-0.1")]
     plain = form_of("lab02.t2")
     number = {**plain["numbers"][0], "truth": 7e14, "mistakes": []}
     forms = [{**plain, "numbers": [{**number, "hint": sentence_parts(sentence)}]} for sentence in sentences]

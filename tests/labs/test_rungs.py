@@ -16,7 +16,7 @@ from hybridlab.course.grading.notebook import CodeCell
 from hybridlab.course.grading.specs import spec_of
 from hybridlab.course.tasks import TASKS
 
-WITH_RUNGS = [task for task in TASKS.values() if task.rungs]
+WITH_RUNGS = [task for task in TASKS.values() if task.partial_credit]
 SIZES = {"lab02.t1": (3, 4), "lab03.t7": (4, 8), "lab13.t4": (3, 4)}  # of tasks whose answer is a whole schedule
 SIZES |= {"lab17.t1": (2, 3), "lab17.t2": (3, 4), "lab17.t3": (4, 6), "lab17.t4": (4, 8)}
 GPIPE = "\n".join(" ".join([f"{d}F{m}" for m in range(4)] + [f"{d}B{m}" for m in range(4)]) for d in range(3))
@@ -42,10 +42,10 @@ def marked(workers: Launcher, key: str, source: str) -> TaskMark:
 
 @in_turn("task", WITH_RUNGS)
 def test_rungs_rise_and_stay_below_all_points(task: Any) -> None:
-    shares = [rung.share for rung in task.rungs]
+    shares = [rung.share for rung in task.partial_credit]
     assert shares == sorted(shares)
     assert all(0 < share < 1 for share in shares)
-    codes = [code for rung in task.rungs for code in rung.codes]
+    codes = [code for rung in task.partial_credit for code in rung.codes]
     assert len(codes) == len(set(codes))
     assert "passed" not in codes
     assert "nothing-handed-in" not in codes
@@ -53,7 +53,7 @@ def test_rungs_rise_and_stay_below_all_points(task: Any) -> None:
 
 @in_turn("key", SIZES)
 def test_partial_credit_is_for_orders_that_are_complete_and_can_run(key: str) -> None:
-    rows = [(answer, code) for task, answer, code, *_ in listed("WRONG") if task == key and TASKS[key].rung(code)]
+    rows = [(answer, code) for task, answer, code, *_ in listed("WRONG") if task == key and TASKS[key].credit_for(code)]
     assert rows
     for answer, _ in rows:
         schedule = Schedule.parse("\n".join(answer) if isinstance(answer, list) else str(answer))
@@ -70,7 +70,7 @@ def test_an_order_that_cannot_run_earns_nothing(key: str) -> None:
             Schedule.parse(answer)
         except HybridLabError:
             broken += 1
-            assert TASKS[key].rung(code) is None, (answer, code)
+            assert TASKS[key].credit_for(code) is None, (answer, code)
     assert broken
 
 

@@ -72,7 +72,7 @@ def codes_of(key: str) -> set[tuple[str, str]]:
         hints = [(number.code, number.hint) for number in data.numbers]
         return {(code, str(sentence)) for code, sentence in [(code, sentence) for _, code, sentence in mistakes] + hints}
     if isinstance(data, Build):
-        return {(slip.code, slip.sentence) for slip in data.slips} | codes_given(data.judge)
+        return {(mistake.code, mistake.sentence) for mistake in data.mistakes} | codes_given(data.judge)
     return codes_given(instance.judge)
 
 

@@ -295,7 +295,7 @@ RIGHT_UNDER_A_TWIST = {
 
 def a_known_mistake_fails(key: str, twist: Twist) -> None:
     mine = twisted(key, twist)
-    passing = [slip.code for slip in mine.slips if not any(mine.codes(slip.result))]
+    passing = [mistake.code for mistake in mine.mistakes if not any(mine.codes(mistake.result))]
     assert passing == RIGHT_UNDER_A_TWIST.get((key, twist.name), [])
 
 

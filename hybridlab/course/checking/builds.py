@@ -13,7 +13,7 @@ import numpy as np
 from hybridlab.checks import counted, short_repr
 from hybridlab.course.checking.answers import plain_values
 from hybridlab.course.checking.calls import ENDED, called, is_stub, names_in
-from hybridlab.course.checking.checking import Feedback, Instance, Rung, Task, add_task, right, wrong
+from hybridlab.course.checking.checking import Feedback, Instance, PartialCredit, Task, add_task, right, wrong
 from hybridlab.course.checking.memory import refuse_shared_memory
 from hybridlab.course.checking.twists import Twist
 from hybridlab.course.parts import keep
@@ -53,7 +53,7 @@ class Case:
 
 
 @dataclass(frozen=True)
-class Slip:
+class KnownMistake:
     """A known mistake of a build, with a program that makes this mistake.
 
     Parameters
@@ -85,7 +85,7 @@ class Build:
         or from a property. If it raises a :class:`HybridLabError`, the sentence and the code of this error become the feedback.
     reads : callable
         Turns what the function returned into what the judge takes, or raises a :class:`HybridLabError`.
-    slips : sequence of Slip
+    mistakes : sequence of KnownMistake
         The known mistakes. The first one that gives the same result as the student's function is named.
     lesson : str
         The sentence for a right function.
@@ -112,7 +112,7 @@ class Build:
     cases: Callable[[np.random.Generator], Iterable[Case]]
     judge: Callable[..., Feedback]
     reads: Callable[[Any], Any]
-    slips: Sequence[Slip]
+    mistakes: Sequence[KnownMistake]
     lesson: str
     fresh: bool
     within: float = 0.0
@@ -248,19 +248,19 @@ class Build:
         with redirect_stdout(StringIO()):  # what the function prints has been shown once
             return self._tried(function, case).passed
 
-    def _mistake(self, function: Callable[..., Any], cases: Sequence[Case]) -> Slip | None:
+    def _mistake(self, function: Callable[..., Any], cases: Sequence[Case]) -> KnownMistake | None:
         """Return the known mistake behind the first of these cases, which has failed. Later cases tell mistakes apart."""
-        slips = list(self.slips)
+        mistakes = list(self.mistakes)
         for case in cases:
-            agreeing = self._mistakes_in(function, case, slips)
+            agreeing = self._mistakes_in(function, case, mistakes)
             if case is not cases[0] and not agreeing:
                 break
-            slips = agreeing
-            if len(slips) < 2:
+            mistakes = agreeing
+            if len(mistakes) < 2:
                 break
-        return next(iter(slips), None)
+        return next(iter(mistakes), None)
 
-    def _mistakes_in(self, function: Callable[..., Any], case: Case, slips: Sequence[Slip]) -> list[Slip]:
+    def _mistakes_in(self, function: Callable[..., Any], case: Case, mistakes: Sequence[KnownMistake]) -> list[KnownMistake]:
         """Return the known mistakes whose programs return for a case what the function returns."""
         try:
             if case.refused:
@@ -269,19 +269,19 @@ class Build:
                 result = self._result(function, case)
         except HybridLabError:
             return []
-        return [slip for slip in slips if self._gives(slip, case, result)]
+        return [mistake for mistake in mistakes if self._gives(mistake, case, result)]
 
-    def accepts(self, slip: Slip) -> bool:
+    def accepts(self, mistake: KnownMistake) -> bool:
         """Whether a function that makes a known mistake would pass the public cases. None should."""
         try:
             tried = (case.arguments for case in self.public_cases if not case.refused)
-            return all(self.judge(self.reads(slip.result(*deepcopy(given))), *deepcopy(given)).passed for given in tried)
+            return all(self.judge(self.reads(mistake.result(*deepcopy(given))), *deepcopy(given)).passed for given in tried)
         except HybridLabError:
             return False
 
-    def _gives(self, slip: Slip, case: Case, result: Any) -> bool:
+    def _gives(self, mistake: KnownMistake, case: Case, result: Any) -> bool:
         try:
-            return same(result, self.reads(slip.result(*deepcopy(case.arguments))), self.within)
+            return same(result, self.reads(mistake.result(*deepcopy(case.arguments))), self.within)
         except HybridLabError:
             return False
 
@@ -295,7 +295,7 @@ def build_task(
     signature: str,
     cases: Callable[[np.random.Generator], Iterable[Case]],
     lesson: str,
-    slips: Sequence[Slip] = (),
+    mistakes: Sequence[KnownMistake] = (),
     reads: Callable[[Any], Any] = plain_values,
     fresh: bool = False,
     within: float = 0.0,
@@ -303,20 +303,20 @@ def build_task(
     library: bool = False,
     threads: bool = False,
     twists: Sequence[Twist] = (),
-    rungs: Sequence[Rung] = (),
+    partial_credit: Sequence[PartialCredit] = (),
 ) -> Callable[[Callable[..., Feedback]], Callable[..., Feedback]]:
     """Return a decorator that adds a task for a function of the student's own. The decorated function judges the result of one case.
 
     Parameters
     ----------
-    key, title, prompt, points, rungs
+    key, title, prompt, points, partial_credit
         The fields of :class:`~hybridlab.course.tasks.Task`.
-    signature, cases, lesson, slips, reads, fresh, within, without, library, threads, twists
+    signature, cases, lesson, mistakes, reads, fresh, within, without, library, threads, twists
         The fields of :class:`Build`.
     """
 
     def add(judge: Callable[..., Feedback]) -> Callable[..., Feedback]:
-        build = Build(signature, cases, judge, reads, slips, lesson, fresh, within, without, library, threads, twists)
+        build = Build(signature, cases, judge, reads, mistakes, lesson, fresh, within, without, library, threads, twists)
 
         def judged(function: Any, seed: int | None) -> Feedback:
             if is_stub(function):
@@ -324,7 +324,7 @@ def build_task(
             feedback = build.judged(function, PUBLIC_SEED if seed is None else seed)
             return kept_if_passed(feedback, build, function) if seed is None else feedback
 
-        made = Task(key, title, points, "build", lambda seed: Instance(prompt, lambda function: judged(function, seed), build), rungs)
+        made = Task(key, title, points, "build", lambda seed: Instance(prompt, lambda function: judged(function, seed), build), partial_credit)
         add_task(made)
         return judge
 

@@ -89,7 +89,7 @@ class Instance:
 
 
 @dataclass(frozen=True)
-class Rung:
+class PartialCredit:
     """Partial credit: how far a wrong answer has come, by the codes of its first fault.
 
     Parameters
@@ -123,7 +123,7 @@ class Task:
         ``"number"`` for a number or a list of them, ``"build"`` for a function of the student's own, ``"written"`` for anything else.
     instance : callable
         Takes a seed, or None for the instance on the page, and returns the :class:`Instance`. The same seed always gives the same one.
-    rungs : sequence of Rung
+    partial_credit : sequence of PartialCredit
         The partial credit for wrong answers. Without a rung a wrong answer earns nothing.
     """
 
@@ -132,11 +132,11 @@ class Task:
     points: int
     kind: str
     instance: Callable[[int | None], Instance]
-    rungs: Sequence[Rung] = ()
+    partial_credit: Sequence[PartialCredit] = ()
 
-    def rung(self, code: str) -> Rung | None:
+    def credit_for(self, code: str) -> PartialCredit | None:
         """Return the partial credit for a wrong answer whose feedback has this code, if there is any."""
-        return next((rung for rung in self.rungs if code in rung.codes), None)
+        return next((rung for rung in self.partial_credit if code in rung.codes), None)
 
     @property
     def prompt(self) -> str:
@@ -179,19 +179,19 @@ def add_task(new: Task) -> None:
     _TASKS[new.key] = new
 
 
-def task(key: str, *, title: str, prompt: str, points: int = 1, rungs: Sequence[Rung] = ()) -> Callable[[Judge], Judge]:
+def task(key: str, *, title: str, prompt: str, points: int = 1, partial_credit: Sequence[PartialCredit] = ()) -> Callable[[Judge], Judge]:
     """Return a decorator that adds a task with a judge of its own. The decorated function judges the answers.
 
     Parameters
     ----------
-    key, title, points, rungs
+    key, title, points, partial_credit
         The fields of :class:`Task`.
     prompt : str
         What to hand in, in one sentence.
     """
 
     def add(judge: Judge) -> Judge:
-        add_task(Task(key, title, points, "written", lambda seed: Instance(prompt, judge), rungs))
+        add_task(Task(key, title, points, "written", lambda seed: Instance(prompt, judge), partial_credit))
         return judge
 
     return add

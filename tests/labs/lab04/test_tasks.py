@@ -6,17 +6,17 @@ from collections import Counter
 from typing import Any
 
 import numpy as np
-from lab04 import student_rings as rings
 from cases import in_turn, refusal
 from hypothesis import given
 from hypothesis import strategies as st
+from lab04 import student_rings as rings
 from misuse import junk, outcome
 from solutions import lab_cells, solutions_of
 
 from hybridlab import published
 from hybridlab.collectives import ring_all_reduce
-from hybridlab.course.tasks import TASKS, check
 from hybridlab.course.checking.builds import same
+from hybridlab.course.checking.expressions import formula_of
 from hybridlab.course.labs.lab04.rings import (
     FAULTS,
     LETTERS,
@@ -28,7 +28,7 @@ from hybridlab.course.labs.lab04.rings import (
     first_fault,
     is_right,
 )
-from hybridlab.course.labs.lab04.rules import Formula
+from hybridlab.course.tasks import TASKS, check
 
 FOUND = {letter: next(name for name, plan in FAULTS.items() if plan is fault_of(letter)) for letter in LETTERS}
 PASSING = {"equal": "BCD", "bytes": "BDE", "same": "none", "mean": "none"}
@@ -276,7 +276,7 @@ rules_of_a_ring = st.tuples(*[st.sampled_from(["(r - s) % D", "(r + 1 - s) % D",
 
 @given(rules_of_a_ring, st.integers(2, 9))
 def test_the_proof_that_a_ring_is_right_agrees_with_running_it(rules: tuple[str, str], ranks: int) -> None:
-    formulas = [Formula(text, {"r", "s", "D"}, "the rule") for text in rules]
+    formulas = [formula_of(text, ("r", "s", "D"), "the rule") for text in rules]
     scatter, gather = ((lambda rank, step, ranks, formula=formula: formula(r=rank, s=step, D=ranks)) for formula in formulas)
     plan = RingPlan(scatter, gather)
     assert is_right(plan, ranks) == (first_fault(plan, ranks) is None)
@@ -348,7 +348,7 @@ def test_junk_gets_a_sentence(letter: Any, values: Any) -> None:
 @given(st.integers(-50, 50), st.integers(-50, 50), st.integers(1, 50))
 def test_a_formula_counts_as_python_does(r: int, s: int, D: int) -> None:  # noqa: N803 - the letter of the lab
     for text, value in [("(r - s) % D", (r - s) % D), ("-r//D + 2*s", -r // D + 2 * s), ("+ (3 - r) * (s % D)", (3 - r) * (s % D))]:
-        assert Formula(text, {"r", "s", "D"}, "the rule")(r=r, s=s, D=D) == value
+        assert formula_of(text, ("r", "s", "D"), "the rule")(r=r, s=s, D=D) == value
 
 
 @in_turn(
@@ -366,13 +366,14 @@ def test_a_formula_counts_as_python_does(r: int, s: int, D: int) -> None:  # noq
         ("r << s", "not-a-formula"),
         ("1 .real", "not-a-formula"),
         ("True", "not-arithmetic"),
+        ("abs(r)", "not-arithmetic"),
         ("0x1", "not-a-formula"),
         ("1e9", "not-a-formula"),
     ],
 )
 def test_nothing_but_a_formula_is_run(text: str, code: str) -> None:
     with refusal(code, "the rule"):
-        Formula(text, {"r", "s", "D"}, "the rule")
+        formula_of(text, ("r", "s", "D"), "the rule")
 
 
 def test_contributors_are_named_in_words() -> None:

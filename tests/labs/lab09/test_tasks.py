@@ -24,27 +24,27 @@ LAB = cells_of(next(LABS.glob("lab09_*.ipynb")))
 Given = dict[str, Any]
 
 
-def times(model: Given, plan: Given, rates: Given, slip: str = "") -> Any:
+def times(model: Given, plan: Given, rates: Given, mistake: str = "") -> Any:
     """Return the parts of an iteration as a student writes them, with a mistake by its name."""
     layers, h, s, vocabulary = model["layers"], model["hidden"], model["sequence"], model["vocabulary"]
     t, stages, replicas, b = plan["tensor"], plan["stages"], plan["replicas"], plan["microbatch"]
-    count = plan["batch"] / b / (1 if slip == "samples-of-all-replicas" else replicas)
-    mine = layers if slip == "all-layers" else layers / stages
-    forward = 24 * b * s * h**2 * (1 if slip == "no-attention" else 1 + s / (6 * h))
-    passes = 3 if slip in ("backward-like-forward", "no-recomputation") else 4
-    shared = 1 if slip == "layers-not-shared" else t
+    count = plan["batch"] / b / (1 if mistake == "samples-of-all-replicas" else replicas)
+    mine = layers if mistake == "all-layers" else layers / stages
+    forward = 24 * b * s * h**2 * (1 if mistake == "no-attention" else 1 + s / (6 * h))
+    passes = 3 if mistake in ("backward-like-forward", "no-recomputation") else 4
+    shared = 1 if mistake == "layers-not-shared" else t
     layer = passes * forward / shared / rates["flops"]
-    logits = {"no-logits": 0, "backward-like-forward": 4}.get(slip, 6) * b * s * h * vocabulary / shared / rates["flops"]
-    slower = 8 if slip == "bits" else 1
+    logits = {"no-logits": 0, "backward-like-forward": 4}.get(mistake, 6) * b * s * h * vocabulary / shared / rates["flops"]
+    slower = 8 if mistake == "bits" else 1
 
     def ring(ranks: int, nbytes: float, rate: float) -> float:
-        if slip == "no-ring-factor":
+        if mistake == "no-ring-factor":
             return slower * nbytes / rate if ranks > 1 else 0
-        return (1 if slip == "half-a-ring" else 2) * (ranks - 1) / ranks * nbytes / rate * slower
+        return (1 if mistake == "half-a-ring" else 2) * (ranks - 1) / ranks * nbytes / rate * slower
 
-    sent = (1 if slip == "activations-without-bytes" else 2) * b * s * h
-    rings = (4 if slip == "no-recomputation" else 6) * ring(t, sent, rates["nvlink"])
-    exchange = (1 if slip == "one-direction" else 2) * slower * sent / (1 if slip == "messages-not-shared" else t) / rates["network"]
+    sent = (1 if mistake == "activations-without-bytes" else 2) * b * s * h
+    rings = (4 if mistake == "no-recomputation" else 6) * ring(t, sent, rates["nvlink"])
+    exchange = (1 if mistake == "one-direction" else 2) * slower * sent / (1 if mistake == "messages-not-shared" else t) / rates["network"]
     exchange *= stages > 1
     parameters = (layers / stages * (12 * h**2 + 13 * h) + vocabulary * h) / t + s * h
     one = mine * (layer + rings) + exchange
@@ -58,14 +58,14 @@ def times(model: Given, plan: Given, rates: Given, slip: str = "") -> Any:
         "compute": count * (mine * layer + logits),
         "tensor": count * (mine * rings + ring(t, sent, rates["nvlink"])),
         "messages": count * exchange,
-        "bubble": bubble.get(slip, (stages - 1) * one),
-        "gradients": ring(replicas, 2 * parameters / (replicas if slip == "parameters-over-replicas" else 1), rates["network"]),
+        "bubble": bubble.get(mistake, (stages - 1) * one),
+        "gradients": ring(replicas, 2 * parameters / (replicas if mistake == "parameters-over-replicas" else 1), rates["network"]),
     }
     return found | {"total": sum(found.values())}
 
 
-def slipping(slip: str) -> Any:
-    return lambda model, plan, rates: times(model, plan, rates, slip)
+def slipping(mistake: str) -> Any:
+    return lambda model, plan, rates: times(model, plan, rates, mistake)
 
 
 def with_part(name: str, factor: float = 1.0, more: float = 0.0) -> Any:
@@ -154,7 +154,7 @@ WRONG: list[tuple[Any, ...]] = [
     ("lab09.t4", Plan(4, 4, 4, 1, 1024, recompute="none"), "another-setting", "global_batch", "512"),
     ("lab09.t4", {"tensor": 4, "pipeline": 4, "data": 4}, "wrong-shape", "microbatch"),
     ("lab09.t4", Plan(4, 4, 4, 1, 512, recompute="none", sequence_parallel=True), "another-setting", "sequence_parallel"),
-    *(("lab09.t5", slipping(slip), slip) for slip in MISTAKES),
+    *(("lab09.t5", slipping(mistake), mistake) for mistake in MISTAKES),
     *(("lab09.t5", with_part(name, 1.03), f"wrong-{name}", "1.03") for name in NAMES),
     *(("lab09.t5", with_part(name, more=1.0), f"no-{name}", "1 s") for name in NAMES[1:-1]),
     ("lab09.t5", on_the_page, "wrong-compute"),

@@ -336,7 +336,7 @@ def ends_of(size: tuple[int, ...], program: Callable[..., list[int]]) -> float:
 )
 def test_partial_credit_for_warmups_that_can_run(program: Callable[..., Any], share: float | None) -> None:
     task = TASKS["lab10.t4"]
-    rungs = [task.rung(code) for code in task.instance(None).data.codes(program)]
+    rungs = [task.credit_for(code) for code in task.instance(None).data.codes(program)]
     assert min((rung.share if rung else 0 for rung in rungs), default=None) == (share and pytest.approx(share))
 
 

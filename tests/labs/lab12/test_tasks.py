@@ -439,5 +439,5 @@ def test_the_sizes_have_every_edge() -> None:
 )
 def test_partial_credit_for_orders_that_can_run(function: Any, share: float) -> None:
     task = TASKS["lab12.t5"]
-    rungs = [task.rung(code) for code in task.instance(None).data.codes(function)]
+    rungs = [task.credit_for(code) for code in task.instance(None).data.codes(function)]
     assert min(rung.share if rung else 0 for rung in rungs) == pytest.approx(share)

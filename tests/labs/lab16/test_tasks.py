@@ -15,11 +15,11 @@ from hybridlab import Costs, Schedule, build, simulate
 from hybridlab.course.tasks import TASKS, check
 from hybridlab.course.labs.lab07.executors import lines_of_schedule, order_by_chance
 from hybridlab.course.labs.lab16.rendezvous import judge_plans, read_plans, starts_alone
-from hybridlab.course.labs.lab16.rendezvous import SLIPS_OF_ACTIONS, as_it_comes
+from hybridlab.course.labs.lab16.rendezvous import MISTAKES_OF_ACTIONS, as_it_comes
 from hybridlab.schedule import inputs_from_others
 
 SOLUTION = next(cell.source for cell in lab_cells("lab16") if "solution" in cell.tags and "lab16.t4" in cell.source)
-PROGRAMS = {slip.code: slip.result for slip in SLIPS_OF_ACTIONS}
+PROGRAMS = {mistake.code: mistake.result for mistake in MISTAKES_OF_ACTIONS}
 
 
 def rewritten(*changes: tuple[str, str]) -> Callable[..., Any]:

@@ -206,8 +206,8 @@ def test_a_task_asks_for_what_its_puzzle_has(key: str) -> None:
     puzzle, asked = PUZZLES[PUZZLE_OF[key]], TASKS[key]
     for number in (puzzle.devices, puzzle.microbatches, puzzle.memory):
         assert str(number) in asked.prompt
-    assert [code for rung in asked.rungs for code in rung.codes] == [f"misses-{rung.name}" for rung in puzzle.rungs[2:]]
-    shares = [rung.share for rung in asked.rungs]
+    assert [code for rung in asked.partial_credit for code in rung.codes] == [f"misses-{rung.name}" for rung in puzzle.partial_credit[2:]]
+    shares = [rung.share for rung in asked.partial_credit]
     assert np.diff([0, *shares, 1]) == pytest.approx(1 / (len(shares) + 1))
 
 

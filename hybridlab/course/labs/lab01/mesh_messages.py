@@ -10,7 +10,7 @@ import numpy as np
 
 from hybridlab.checks import known_name, short_repr
 from hybridlab.course.checking.answers import Unordered, plain_values, require_count, require_text
-from hybridlab.course.checking.builds import Slip
+from hybridlab.course.checking.builds import KnownMistake
 from hybridlab.course.checking.twists import Function, Twist, in_words_of_the_page
 from hybridlab.errors import HybridLabError
 from hybridlab.mesh import Mesh
@@ -61,7 +61,7 @@ def _read_message(value: Any) -> Message:
     return sender, receiver, known_name(require_text(parts[2], "a kind of message", "ring"), KINDS, "kind of message")
 
 
-def _slip(code: str, sentence: str, changed: Callable[[Message, int, Mesh, int], dict[Message, int]]) -> Slip:
+def _slip(code: str, sentence: str, changed: Callable[[Message, int, Mesh, int], dict[Message, int]]) -> KnownMistake:
     """Return a known mistake. ``changed`` gets a message, its count, the mesh and M, and returns what is sent instead."""
 
     def sent(stages: int, replicas: int, microbatches: int) -> Counter[Message]:
@@ -71,10 +71,10 @@ def _slip(code: str, sentence: str, changed: Callable[[Message, int, Mesh, int],
             wrong_messages.update(changed(message, count, mesh, microbatches))
         return wrong_messages
 
-    return Slip(code, sentence, sent)
+    return KnownMistake(code, sentence, sent)
 
 
-def _rings(code: str, sentence: str, count: Callable[[int, int], int]) -> Slip:
+def _rings(code: str, sentence: str, count: Callable[[int, int], int]) -> KnownMistake:
     """Return the mistake that each rank sends another number of ring messages. With one replica it sends them to itself."""
 
     def sent(stages: int, replicas: int, microbatches: int) -> Counter[Message]:
@@ -82,7 +82,7 @@ def _rings(code: str, sentence: str, count: Callable[[int, int], int]) -> Slip:
         rings = {(rank, (rank + stages) % mesh.size, "ring"): count(replicas, microbatches) for rank in range(mesh.size)}
         return Counter({message: n for message, n in messages_of(mesh, microbatches).items() if message[2] != "ring"} | rings)
 
-    return Slip(code, sentence, sent)
+    return KnownMistake(code, sentence, sent)
 
 
 def _stages_first(message: Message, count: int, mesh: Mesh, microbatches: int) -> dict[Message, int]:
@@ -108,7 +108,7 @@ def _running_on(stages: int, replicas: int, microbatches: int) -> Counter[Messag
     return sent
 
 
-def _in_replica_0(kinds: Sequence[str]) -> Slip:
+def _in_replica_0(kinds: Sequence[str]) -> KnownMistake:
     """Return the mistake that messages of some kinds go between ranks of replica 0 alone."""
 
     def changed(message: Message, count: int, mesh: Mesh, microbatches: int) -> dict[Message, int]:
@@ -119,7 +119,7 @@ def _in_replica_0(kinds: Sequence[str]) -> Slip:
     return _slip("all-in-replica-0", sentence, changed)
 
 
-def _sizes_of_the_notebook(stages: bool, replicas: bool, microbatches: bool) -> Slip:
+def _sizes_of_the_notebook(stages: bool, replicas: bool, microbatches: bool) -> KnownMistake:
     """Return the mistake that some of the sizes are the notebook's."""
     fixed = [size if own else None for size, own in zip(NOTEBOOK, (stages, replicas, microbatches), strict=True)]
 
@@ -128,11 +128,11 @@ def _sizes_of_the_notebook(stages: bool, replicas: bool, microbatches: bool) -> 
         return messages_of(Mesh(stages, replicas), microbatches)
 
     sentence = "your function takes 3 stages, 4 replicas or 6 microbatches: use its arguments, not K, D and M of the notebook"
-    return Slip("sizes-of-the-notebook", sentence, sent)
+    return KnownMistake("sizes-of-the-notebook", sentence, sent)
 
 
-SLIPS: Sequence[Slip] = (
-    Slip(
+MISTAKES: Sequence[KnownMistake] = (
+    KnownMistake(
         "arguments-exchanged",
         "you take stages for replicas, and replicas for stages: the first argument is the number of stages",
         lambda stages, replicas, microbatches: messages_of(Mesh(replicas, stages), microbatches),
@@ -188,7 +188,7 @@ SLIPS: Sequence[Slip] = (
         "the ring runs once a step, after all microbatches",
         lambda m, n, mesh, microbatches: {m: n * microbatches if m[2] == "ring" else n},
     ),
-    Slip(
+    KnownMistake(
         "pipelines-run-on",
         "a pipeline ends with the last stage of its replica: the next rank is stage 0 of another replica",
         _running_on,

@@ -9,7 +9,7 @@ import numpy as np
 from hybridlab.checks import counted
 from hybridlab.course.checking.builds import Case, build_task
 from hybridlab.course.checking.checking import Feedback, right, wrong
-from hybridlab.course.labs.lab01.mesh_messages import SLIPS, TWISTS, Message, messages_of, read_messages
+from hybridlab.course.labs.lab01.mesh_messages import MISTAKES, TWISTS, Message, messages_of, read_messages
 from hybridlab.course.checking.questions import Number, Question, number_task
 from hybridlab.mesh import Mesh, Place
 from hybridlab.wire import FP16
@@ -307,7 +307,7 @@ def _meshes(rng: np.random.Generator) -> Iterator[Case]:
     signature="messages(stages, replicas, microbatches)",
     cases=_meshes,
     reads=read_messages,
-    slips=SLIPS,
+    mistakes=MISTAKES,
     without=("Mesh",),
     twists=TWISTS,
     lesson="2(K-1)MD messages along the pipelines and 2(D-1)KD round the rings, and you know from whom to whom",

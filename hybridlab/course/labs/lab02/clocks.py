@@ -10,7 +10,7 @@ import numpy as np
 from hybridlab.checks import counted, short_repr
 from hybridlab.costs import Costs
 from hybridlab.course.checking.answers import plain_values, require_number, require_orders
-from hybridlab.course.checking.builds import Case, Slip, same
+from hybridlab.course.checking.builds import Case, KnownMistake, same
 from hybridlab.course.checking.checking import Feedback, right, wrong
 from hybridlab.course.checking.drawing import Drawing
 from hybridlab.course.checking.partial import Stop, run_partly, timeline_of, turns_of
@@ -265,7 +265,7 @@ def _one_pass(orders: list[str], forward: list[float], backward: list[float], la
 
 
 def _right_times(orders: list[str], costs: Costs) -> Times:
-    """Return the right times for costs that a slip has changed."""
+    """Return the right times for costs that a mistake has changed."""
     ran, _ = run_partly(turns_of(require_orders(orders)), costs)
     return {str(each.turn[0]): (each.start, each.end) for turns in ran for each in turns}
 
@@ -284,64 +284,64 @@ def _nothing_in_a_deadlock(orders: list[str], forward: list[float], backward: li
     return _right_times(orders, Costs(forward=forward, backward=backward, p2p=latency)) if can_run(orders) else {}
 
 
-SLIPS = (
-    Slip(
+MISTAKES = (
+    KnownMistake(
         "no-latency",
         "your messages take no time: a result reaches another device `latency` ms after the operation has ended",
         _with(lambda forward, backward, latency: Costs(forward=forward, backward=backward)),
     ),
-    Slip(
+    KnownMistake(
         "latency-within-a-device",
         "your latency also delays what stays on its device: the last device needs no message between forward and backward",
         _clock(_every_need_late, in_order=True, one_at_a_time=True),
     ),
-    Slip(
+    KnownMistake(
         "latency-blocks-the-device",
         "your device is busy while its message is on the way: it can begin its next operation at once",
         _with(lambda forward, backward, latency: Costs(forward=np.add(forward, latency), backward=np.add(backward, latency))),
     ),
-    Slip(
+    KnownMistake(
         "times-of-device-0",
         "all your devices have the times of device 0: device d takes forward[d] and backward[d]",
         _with(lambda forward, backward, latency: Costs(forward=forward[0], backward=backward[0], p2p=latency)),
     ),
-    Slip(
+    KnownMistake(
         "times-exchanged",
         "you have exchanged the times of forwards and backwards",
         _with(lambda forward, backward, latency: Costs(forward=backward, backward=forward, p2p=latency)),
     ),
-    Slip(
+    KnownMistake(
         "several-at-a-time",
         "your devices run several operations at the same time: an operation also waits for the one before it on its device",
         _clock(_needs, in_order=True, one_at_a_time=False),
     ),
-    Slip(
+    KnownMistake(
         "gradient-missing",
         "your backwards wait for their own forward alone: they also need the gradient of the next stage",
         _clock(_forwards_only, in_order=True, one_at_a_time=True),
     ),
-    Slip(
+    KnownMistake(
         "own-forward-missing",
         "your last device runs a backward before its own forward: a backward needs the activations of its forward",
         _clock(_other_devices_only, in_order=True, one_at_a_time=True),
     ),
-    Slip(
+    KnownMistake(
         "not-in-order",
         "your devices take any operation that is ready: a device runs its line in order, and waits if the next operation is not ready",
         _clock(_needs, in_order=False, one_at_a_time=True),
     ),
-    Slip(
+    KnownMistake(
         "one-pass",
         "you go through the devices once, and an operation starts although its input has no time yet: come back to it later",
         _one_pass,
     ),
-    Slip(
+    KnownMistake(
         "nothing-in-a-deadlock",
         "in a deadlock your result is empty: the operations that run before it have their times",
         _nothing_in_a_deadlock,
     ),
-    Slip("duration-for-end", "your second number is how long the operation takes; it is the time at which it ends", _durations),
-    Slip(
+    KnownMistake("duration-for-end", "your second number is how long the operation takes; it is the time at which it ends", _durations),
+    KnownMistake(
         "one-digit",
         "you read one digit of the microbatch: in 0F10 it is microbatch 10",
         _clock(_one_digit, in_order=True, one_at_a_time=True),

@@ -8,7 +8,7 @@ from typing import Any
 from hybridlab.checks import counted
 from hybridlab.costs import Costs
 from hybridlab.course.checking.answers import Orders, require_orders
-from hybridlab.course.checking.checking import Feedback, Rung, right, task, wrong
+from hybridlab.course.checking.checking import Feedback, PartialCredit, right, task, wrong
 from hybridlab.course.checking.drawing import Drawing, first_differences, marked_by
 from hybridlab.course.checking.questions import Number, Question, number_task
 from hybridlab.errors import HybridLabError, InvalidSchedule
@@ -25,9 +25,9 @@ import numpy as np
 from hybridlab.checks import counted
 from hybridlab.costs import Costs
 from hybridlab.course.checking.answers import Orders, is_empty, plain_values, require_orders
-from hybridlab.course.checking.builds import Case, Slip, build_task
-from hybridlab.course.checking.checking import Feedback, Rung, right, wrong
-from hybridlab.course.labs.lab02.clocks import SLIPS, Times, judge_times, orders_of_many_kinds, read_times
+from hybridlab.course.checking.builds import Case, KnownMistake, build_task
+from hybridlab.course.checking.checking import Feedback, PartialCredit, right, wrong
+from hybridlab.course.labs.lab02.clocks import MISTAKES, Times, judge_times, orders_of_many_kinds, read_times
 from hybridlab.course.labs.lab02.pipeline_twists import CLOCK_TWISTS, placements
 from hybridlab.errors import HybridLabError
 from hybridlab.schedule import Schedule
@@ -50,7 +50,7 @@ REVERSED = "your warm-up grows with the number of the device; the first device h
     title="Write 1F1B",
     prompt="write 1F1B for 3 devices and 4 microbatches as text, one line a device",
     points=3,
-    rungs=[Rung("complete and able to run", 1 / 3, NOT_1F1B)],
+    partial_credit=[PartialCredit("complete and able to run", 1 / 3, NOT_1F1B)],
 )
 def write_1f1b(answer: Any) -> Feedback:
     """Judge an order. It must be complete, able to run, of the right size, and 1F1B on every device."""
@@ -223,7 +223,7 @@ def predict_with_a_slow_device(devices: int = 4, microbatches: int = 10, forward
     title="Open a deadlock",
     prompt="give the new line of one device with which the order runs, within the memory and the makespan of 1F1B",
     points=3,
-    rungs=[Rung("able to run", 1 / 3, ("too-much-memory",)), Rung("able to run, within the memory of 1F1B", 2 / 3, ("too-slow",))],
+    partial_credit=[PartialCredit("able to run", 1 / 3, ("too-much-memory",)), PartialCredit("able to run, within the memory of 1F1B", 2 / 3, ("too-slow",))],
 )
 def open_deadlock(answer: Any) -> Feedback:
     """Judge the new line of one device. The order must be able to run, with at most the memory and the makespan of 1F1B."""
@@ -372,59 +372,59 @@ def _newest_first(ahead: int, microbatches: int) -> list[str]:
     signature="one_f_one_b(devices, microbatches)",
     cases=_sizes,
     reads=_read_lines,
-    slips=[
-        Slip("all-forwards-first", "this is GPipe: 1F1B runs its first backward as soon as it can", _text_of("gpipe")),
-        Slip(
+    mistakes=[
+        KnownMistake("all-forwards-first", "this is GPipe: 1F1B runs its first backward as soon as it can", _text_of("gpipe")),
+        KnownMistake(
             "warm-up-too-long",
             "your warm-up is one forward too long: it has K-1-d forwards, and the first pair begins with another one",
             _three_parts(lambda device, devices, microbatches: min(devices - device, microbatches)),
         ),
-        Slip(
+        KnownMistake(
             "eager",
             "your warm-up is twice as long; that is eager 1F1B, which needs more memory: it has K-1-d forwards",
             _three_parts(lambda device, devices, microbatches: min(2 * (devices - 1 - device), microbatches)),
         ),
-        Slip(
+        KnownMistake(
             "same-warm-up",
             "all your devices have the warm-up of device 0; on device d it has K-1-d forwards",
             _three_parts(lambda device, devices, microbatches: min(devices - 1, microbatches)),
         ),
-        Slip(
+        KnownMistake(
             "reversed",
             REVERSED,
             _three_parts(lambda device, devices, microbatches: min(device, microbatches)),
         ),
-        Slip(
+        KnownMistake(
             "no-warm-up",
             "your devices have no warm-up; without it the devices behind have nothing to do",
             _three_parts(lambda device, devices, microbatches: 0),
         ),
-        Slip(
+        KnownMistake(
             "warm-up-too-short",
             "your warm-up is one forward too short: it has K-1-d forwards, and the first pair begins with another one",
             _three_parts(lambda device, devices, microbatches: min(devices - 2 - device, microbatches)),
         ),
-        Slip(
+        KnownMistake(
             "arguments-exchanged",
             "you take devices for microbatches, and microbatches for devices: the first argument is the number of devices",
             lambda devices, microbatches: str(build("1f1b", microbatches, devices)),
         ),
-        Slip(
+        KnownMistake(
             "warm-up-beyond-the-last",
             "your warm-up runs microbatches that do not exist: it stops after all M if there are fewer than K-1-d",
             _three_parts(lambda device, devices, microbatches: devices - 1 - device),
         ),
-        Slip(
+        KnownMistake(
             "backward-first",
             "your pairs run the backward before the forward; in a pair the forward comes first",
             _three_parts(_warmup, pairs=_backward_first),
         ),
-        Slip(
+        KnownMistake(
             "newest-first",
             "your pairs run the backward of the microbatch whose forward has just ended; a pair takes the oldest one that the device holds",
             _three_parts(_warmup, pairs=_newest_first, end=lambda ahead, microbatches: [f"B{each}" for each in range(ahead)]),
         ),
-        Slip(
+        KnownMistake(
             "no-cool-down",
             "your order ends after the last pair; the cool-down, the backwards that are left, is missing",
             _three_parts(_warmup, end=lambda ahead, microbatches: []),
@@ -432,7 +432,7 @@ def _newest_first(ahead: int, microbatches: int) -> list[str]:
     ],
     lesson="a warm-up of min(K-1-d, M) forwards, then pairs, then the backwards that are left",
     without=("build",),
-    rungs=[Rung("complete and able to run for all sizes", 1 / 3, NOT_1F1B)],
+    partial_credit=[PartialCredit("complete and able to run for all sizes", 1 / 3, NOT_1F1B)],
     twists=placements(_read_lines),
 )
 def build_1f1b(orders: Orders, devices: int, microbatches: int) -> Feedback:
@@ -457,7 +457,7 @@ def build_1f1b(orders: Orders, devices: int, microbatches: int) -> Feedback:
     signature="simulate(orders, forward, backward, latency)",
     cases=orders_of_many_kinds,
     reads=read_times,
-    slips=SLIPS,
+    mistakes=MISTAKES,
     twists=CLOCK_TWISTS,
     lesson="an operation starts when its device is free and its input has arrived; in a deadlock no device has such an operation",
 )

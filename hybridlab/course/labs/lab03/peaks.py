@@ -10,7 +10,7 @@ import numpy as np
 from hybridlab.checks import counted
 from hybridlab.costs import Costs
 from hybridlab.course.checking.answers import plain_values, require_numbers
-from hybridlab.course.checking.builds import Case, Slip
+from hybridlab.course.checking.builds import Case, KnownMistake
 from hybridlab.course.checking.twists import Function, Twist, in_words_of_the_page
 from hybridlab.errors import HybridLabError
 from hybridlab.schedule import Schedule
@@ -106,66 +106,66 @@ def _held(orders: list[str]) -> list[float]:
     return [float(timeline_of_line(line).peak_activations[0]) for line in orders]
 
 
-SLIPS = [
-    Slip("never-frees", "this counts all forwards: a backward frees the activations of its microbatch", _most_held({"F": 1})),
-    Slip(
+MISTAKES = [
+    KnownMistake("never-frees", "this counts all forwards: a backward frees the activations of its microbatch", _most_held({"F": 1})),
+    KnownMistake(
         "frees-at-input-gradient",
         "the input gradient I frees nothing: the weight gradient W still needs the activations, and W alone frees them",
         _most_held({"F": 1, "B": -1, "I": -1}),
     ),
-    Slip(
+    KnownMistake(
         "half-a-unit",
         "the two parts of a backward do not free half each: I frees nothing, because W still needs the activations, and W frees one",
         _most_held({"F": 1, "B": -1, "I": -0.5, "W": -0.5}),
     ),
-    Slip("ignores-split-backwards", "where the backward is split, W frees the activations", _most_held({"F": 1, "B": -1})),
-    Slip(
+    KnownMistake("ignores-split-backwards", "where the backward is split, W frees the activations", _most_held({"F": 1, "B": -1})),
+    KnownMistake(
         "one-too-low",
         "a device holds 1 while it runs a forward and its backward: add the forward first, then compare with the largest number so far",
         _none_at_first,
     ),
-    Slip(
+    KnownMistake(
         "held-at-the-end",
         "this is what a device holds at the end of its order: keep the largest number on the way",
         lambda orders: [0 for _ in orders],
     ),
-    Slip(
+    KnownMistake(
         "one-everywhere",
         "this is 1 for every device: add one for each forward along the order, and keep the largest number that the device reaches",
         lambda orders: [1 for _ in orders],
     ),
-    Slip(
+    KnownMistake(
         "longest-run",
         "this is the longest run of forwards without a backward between them: before such a run the device can hold other activations",
         lambda orders: [max(map(len, re.findall("F+", re.sub(r"[^FBIW]", "", line)))) for line in orders],
     ),
-    Slip(
+    KnownMistake(
         "warm-up-alone",
         "this counts the forwards before the first backward: the peak can come later in the order",
         lambda orders: [next(place for place, op in enumerate(line.split()) if "F" not in op) for line in orders],
     ),
-    Slip(
+    KnownMistake(
         "formula",
         "this is min(K-d, M), the formula for 1F1B: other orders have other peaks, so read the order",
         _formula,
     ),
-    Slip(
+    KnownMistake(
         "one-peak-for-all",
         "this is the same number for all devices: each device has a peak of its own, so begin again for each line",
         lambda orders: [max(_held(orders))] * len(orders),
     ),
-    Slip("reversed", "device 0 comes first in the list", lambda orders: _held(orders)[::-1]),
-    Slip(
+    KnownMistake("reversed", "device 0 comes first in the list", lambda orders: _held(orders)[::-1]),
+    KnownMistake(
         "sorted",
         "these are the right numbers from the largest to the smallest: give them in the order of the lines",
         lambda orders: sorted(_held(orders), reverse=True),
     ),
-    Slip(
+    KnownMistake(
         "one-digit",
         "a stage can have two digits: in 10F0 the letter is the third character, and the stage is 10, not 1",
         lambda orders: [most if device < 10 else 0 for device, most in enumerate(_held(orders))],
     ),
-    Slip(
+    KnownMistake(
         "one-digit-microbatch",
         "a microbatch can have two digits: 0F10 is the forward of microbatch 10, and its letter is not the second character from the end",
         lambda orders: _most_held({"F": 1, "B": -1, "W": -1})([re.sub(r"\d+[FBIW]\d\d+", "", line) for line in orders]),

@@ -14,7 +14,7 @@ from hybridlab.course.published import report, zero_bubble
 from hybridlab.course.labs.lab03 import peaks
 from hybridlab.course.checking.answers import near, require_numbers, require_orders, require_parts, require_text
 from hybridlab.course.checking.builds import build_task
-from hybridlab.course.checking.checking import Feedback, Rung, right, task, wrong
+from hybridlab.course.checking.checking import Feedback, PartialCredit, right, task, wrong
 from hybridlab.course.checking.drawing import Drawing, marked_by
 from hybridlab.course.checking.expressions import Mistake, mistake_behind
 from hybridlab.course.checking.questions import Number, Question, number_task
@@ -152,7 +152,7 @@ def enough_microbatches(devices: int = 8, percent: int = 10) -> Question:
     points=5,
     signature="peaks(orders)",
     cases=peaks.orders_to_count,
-    slips=peaks.SLIPS,
+    mistakes=peaks.MISTAKES,
     twists=peaks.TWISTS,
     lesson="the count depends on the order alone: no costs, no times",
 )
@@ -321,7 +321,7 @@ def _cost_of_latency(run: zero_bubble.ZeroBubbleRun, devices: int) -> float:
     title="Open: the fastest order in this memory",
     prompt="write an order of 4 devices and 8 microbatches that holds at most 5 activations on each device, one line a device",
     points=5,
-    rungs=[Rung("complete and able to run", 1 / 5, ("over-the-cap",)), Rung("able to run, within the memory", 2 / 5, ("too-slow",))],
+    partial_credit=[PartialCredit("complete and able to run", 1 / 5, ("over-the-cap",)), PartialCredit("able to run, within the memory", 2 / 5, ("too-slow",))],
 )
 def fastest_in_memory(answer: Any) -> Feedback:
     """Judge an order of forwards and full backwards: it can run, keeps to the cap, and is at most 5 % longer than the shortest one."""

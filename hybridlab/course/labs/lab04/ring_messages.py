@@ -8,7 +8,7 @@ import numpy.typing as npt
 from hybridlab.arrays import Floats
 from hybridlab.checks import counted, short_repr
 from hybridlab.collectives.ring import chunk_bounds
-from hybridlab.course.checking.builds import Case, Slip
+from hybridlab.course.checking.builds import Case, KnownMistake
 from hybridlab.course.checking.checking import Feedback, right, wrong
 from hybridlab.course.labs.lab04.rings import FAULTS, RingPlan, Way, contributors, one_below, steps_of
 from hybridlab.errors import HybridLabError
@@ -237,7 +237,7 @@ def _in_words(message: Floats, values: Floats, chunks: list[npt.NDArray[Any]]) -
     return "other numbers"
 
 
-def slips(way: Way = ON_THE_PAGE) -> tuple[Slip, ...]:
+def mistakes(way: Way = ON_THE_PAGE) -> tuple[KnownMistake, ...]:
     """Return the rings with a known mistake, each with its divisions at the end, before the all-gather and at the start."""
     published = FAULTS["all-gather starts at chunk r"]
     backwards = RingPlan(lambda rank, step, ranks: (rank + step) % ranks, lambda rank, step, ranks: (rank - 1 + step) % ranks, to=-1)
@@ -260,10 +260,10 @@ def slips(way: Way = ON_THE_PAGE) -> tuple[Slip, ...]:
     ]
     received = "messages[step][r] is what rank r sends; here it is what rank r receives"
     return (
-        *(Slip(code, sentence, _faulty_program(way, plan, share)) for code, (sentence, plan) in rings.items() for share in SHARES),
-        *(Slip("another-start", begins, _faulty_program(way, plan, share)) for plan in others for share in SHARES),
-        *(Slip("by-receiver", received, _faulty_program(way, RingPlan(), share, _by_receiver)) for share in SHARES),
-        Slip(
+        *(KnownMistake(code, sentence, _faulty_program(way, plan, share)) for code, (sentence, plan) in rings.items() for share in SHARES),
+        *(KnownMistake("another-start", begins, _faulty_program(way, plan, share)) for plan in others for share in SHARES),
+        *(KnownMistake("by-receiver", received, _faulty_program(way, RingPlan(), share, _by_receiver)) for share in SHARES),
+        KnownMistake(
             "no-division", "these are the sums: divide them by the number of ranks", _faulty_program(way, FAULTS["no division"], SHARES[0])
         ),
     )
@@ -308,7 +308,7 @@ def _twist_of(name: str, way: Way) -> Twist:
     backwards = "rank r sends to rank r - 1, and rank 0 sends to rank D - 1" if way.to < 0 else ""
     begins = f"in step 0 rank r sends {way.start} (modulo D)" if way.first else ""
     sentence = "; ".join(clause for clause in (backwards, begins) if clause)
-    return Twist(name, sentence, changes={"judge": partial(judge_ring, way=way), "slips": slips(way)})
+    return Twist(name, sentence, changes={"judge": partial(judge_ring, way=way), "mistakes": mistakes(way)})
 
 
 TWISTS = (

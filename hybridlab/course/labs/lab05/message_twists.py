@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from hybridlab.arrays import Floats
-from hybridlab.course.checking.builds import Slip
+from hybridlab.course.checking.builds import KnownMistake
 from hybridlab.course.labs.lab05.messages import DECODE, FEEDBACK
 from hybridlab.course.labs.lab05.messages import Encoded, sent_and_left
 from hybridlab.course.checking.twists import Function, Twist, in_words_of_the_page, show_changes, together
@@ -97,9 +97,9 @@ ENCODE_TWISTS = (
 )
 
 
-def _without(slips: Sequence[Slip], code: str) -> Mapping[str, Any]:
+def _without(mistakes: Sequence[KnownMistake], code: str) -> Mapping[str, Any]:
     """Return the changes of a twist under which one of the known mistakes is none."""
-    return {"slips": [slip for slip in slips if slip.code != code]}
+    return {"mistakes": [mistake for mistake in mistakes if mistake.code != code]}
 
 
 def _of_codes(function: Function) -> Function:

@@ -46,7 +46,7 @@ HALF_A_SCALE = 0.5001  # in scales: half a scale, and what rounding the scale to
     reads=codes_and_scales,
     fresh=True,
     within=1e-6,
-    slips=ENCODE,
+    mistakes=ENCODE,
     twists=ENCODE_TWISTS,
     lesson="one scale a block, and each number is at most half a scale from what its code decodes to",
 )
@@ -127,7 +127,7 @@ def count_the_bytes(stages: int = 4, replicas: int = 6, size: int = 1200) -> Que
     cases=packets,
     reads=decoded_numbers,
     fresh=True,
-    slips=DECODE,
+    mistakes=DECODE,
     twists=DECODE_TWISTS,
     lesson="each number is its code times the scale of its block",
 )
@@ -258,7 +258,7 @@ def _nmse(result: AllReduceResult, ranks: int, size: int) -> float:
     fresh=True,
     within=1e-4,
     library=True,
-    slips=FEEDBACK,
+    mistakes=FEEDBACK,
     twists=FEEDBACK_TWISTS,
     lesson=f"nothing is lost: the sum of {STEPS} steps has the error of one rounding",
 )

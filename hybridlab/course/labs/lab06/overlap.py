@@ -8,7 +8,7 @@ import numpy as np
 from hybridlab.checks import counted, short_repr
 from hybridlab.costs import Costs
 from hybridlab.course.checking.answers import Unordered, plain_values, require_count, require_number, require_orders
-from hybridlab.course.checking.builds import Case, Slip
+from hybridlab.course.checking.builds import Case, KnownMistake
 from hybridlab.errors import HybridLabError
 from hybridlab.schedule import Schedule
 from hybridlab.schedules import REGISTRY, build
@@ -187,68 +187,68 @@ def _after_the_device(rows: Rows, ring_time: float) -> Rings:
     return {stage: (start := ready[stage % devices] + last[stage] * ring_time, start + ring_time) for stage in ready}
 
 
-SLIPS = [
-    Slip(
+MISTAKES = [
+    KnownMistake(
         "waits-for-the-pipelines",
         "these rings wait until the pipelines have ended: under overlap each waits for the gradients of its own stage",
         _waiting,
     ),
-    Slip(
+    KnownMistake(
         "link-never-busy",
         "the rings of a device share its link: here two of them run at the same time",
         lambda rows, ring_time: _at_once(_ready(rows), ring_time),
     ),
-    Slip(
+    KnownMistake(
         "input-gradients",
         "these rings start after the last input gradient (I): where the backward is split, the weight gradient (W) follows it",
         lambda rows, ring_time: _at_once(_ready(rows, "BI"), ring_time),
     ),
-    Slip(
+    KnownMistake(
         "full-backwards-alone",
         "this looks for full backwards (B) alone: where the backward is split, the gradients come from the weight gradients (W)",
         lambda rows, ring_time: _at_once(_ready(rows, "B"), ring_time),
     ),
-    Slip(
+    KnownMistake(
         "first-gradient",
         "these rings start after the first backward of their stage: each microbatch adds to the gradients, so the last one counts",
         _first_gradients,
     ),
-    Slip(
+    KnownMistake(
         "one-replica-alone",
         "these rings wait for one replica alone: a ring joins the devices of all replicas and waits for the slowest",
         _first_replica,
     ),
-    Slip(
+    KnownMistake(
         "one-link-for-all",
         "this has one link for all: devices with other stages have links of their own, and their rings run at the same time",
         _one_link,
     ),
-    Slip(
+    KnownMistake(
         "by-stage-number",
         "this runs the rings of a device in the order of the stage numbers: the stage whose gradients are complete first goes first",
         _by_number,
     ),
-    Slip(
+    KnownMistake(
         "last-stage-first",
         "this runs the rings of a device from its last stage to its first: the stage whose gradients are complete first goes first",
         _last_stage_first,
     ),
-    Slip(
+    KnownMistake(
         "by-rank",
         "this has a ring for each rank: all ranks with the same stage share one ring, and its key is the stage",
         _for_each_rank,
     ),
-    Slip(
+    KnownMistake(
         "after-the-device",
         "these rings wait until their device has ended all its work: each waits for the gradients of its own stage only",
         _after_the_device,
     ),
-    Slip(
+    KnownMistake(
         "no-time",
         "these rings take no time: the end of a ring is its start plus ring_time",
         lambda rows, ring_time: _at_once(_ready(rows), 0.0),
     ),
-    Slip(
+    KnownMistake(
         "length-for-the-end",
         "the second number of a ring is the time at which it ends, not how long it takes",
         lambda rows, ring_time: {stage: (start, ring_time) for stage, start in _ready(rows).items()},

@@ -17,7 +17,7 @@ from hybridlab.course.checking.builds import build_task, same
 from hybridlab.course.checking.checking import Feedback, right, task, wrong
 from hybridlab.course.checking.drawing import Drawing, with_rings
 from hybridlab.course.checking.expressions import filled
-from hybridlab.course.labs.lab06.overlap import SLIPS, Rings, Rows, given_by, read_rings, rings_of, steps_of_many_kinds
+from hybridlab.course.labs.lab06.overlap import MISTAKES, Rings, Rows, given_by, read_rings, rings_of, steps_of_many_kinds
 from hybridlab.course.labs.lab06.overlap_twists import OVERLAP_TWISTS
 from hybridlab.course.checking.questions import Number, Question, number_task
 from hybridlab.schedules import build
@@ -238,7 +238,7 @@ def changed_step(*changes: str) -> HybridStep:
     points=6,
     signature="overlapped_rings(rows, ring_time)",
     cases=steps_of_many_kinds,
-    slips=SLIPS,
+    mistakes=MISTAKES,
     twists=OVERLAP_TWISTS,
     reads=read_rings,
     lesson="a ring starts when the last replica has the last gradient of its stage, and when the link of its devices is free",

@@ -123,7 +123,7 @@ GRADIENTS_FROM_THE_LAST = Twist(
     "last-gradient-first",
     "the returned list of gradients goes from the last stage to stage 0",
     _of_results(lambda loss, gradients: (loss, gradients[::-1] if isinstance(gradients, (list, tuple)) else gradients)),
-    {"slips": [slip for slip in EXECUTORS if slip.code != "reversed"]},
+    {"mistakes": [mistake for mistake in EXECUTORS if mistake.code != "reversed"]},
 )
 LOSS_LAST = Twist("loss-last", "the function returns (gradients, loss)", _of_results(lambda gradients, loss: (loss, gradients)))
 MICROBATCH_BEFORE_STAGE = Twist(

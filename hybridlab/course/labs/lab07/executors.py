@@ -10,7 +10,7 @@ import numpy as np
 
 from hybridlab.arrays import Floats, Ints
 from hybridlab.checks import counted, short_repr
-from hybridlab.course.checking.builds import Case, Slip
+from hybridlab.course.checking.builds import Case, KnownMistake
 from hybridlab.errors import HybridLabError
 from hybridlab.schedules import build
 from hybridlab.training import Activations, Network, loss_and_gradient, stage_functions
@@ -257,37 +257,37 @@ def wrong_run(change: Callable[[list[Sums], list[int]], Sums]) -> Callable[..., 
 
 
 EXECUTORS = [
-    Slip(
+    KnownMistake(
         "last-microbatch",
         "these are the gradients of the last microbatch alone: add up those of all microbatches",
         wrong_run(lambda parts, last: (sums(parts)[0], [parts[each][1][stage].copy() for stage, each in enumerate(last)])),
     ),
-    Slip(
+    KnownMistake(
         "mean-of-microbatches",
         "this is divided by the number of microbatches: each loss is a part of the mean already, so the parts are added up",
         wrong_run(lambda parts, last: (sums(parts)[0] / len(parts), [each / len(parts) for each in sums(parts)[1]])),
     ),
-    Slip(
+    KnownMistake(
         "mean-of-gradients",
         "the gradients are divided by the number of microbatches: each is a part of the mean already, so add them up",
         wrong_run(lambda parts, last: (sums(parts)[0], [each / len(parts) for each in sums(parts)[1]])),
     ),
-    Slip(
+    KnownMistake(
         "mean-of-losses",
         "the loss is divided by the number of microbatches: the loss of each is a part of the mean already, so add them up",
         wrong_run(lambda parts, last: (sums(parts)[0] / len(parts), sums(parts)[1])),
     ),
-    Slip(
+    KnownMistake(
         "last-loss",
         "this is the loss of the last microbatch alone: add up the losses",
         wrong_run(lambda parts, last: (parts[last[-1]][0], sums(parts)[1])),
     ),
-    Slip(
+    KnownMistake(
         "no-loss",
         "the loss is what forward returns on the last stage: add it up",
         wrong_run(lambda parts, last: (0.0, sums(parts)[1])),
     ),
-    Slip(
+    KnownMistake(
         "reversed",
         "the gradients stand from the last stage to the first",
         wrong_run(lambda parts, last: (sums(parts)[0], sums(parts)[1][::-1])),

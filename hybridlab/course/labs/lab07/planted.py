@@ -12,7 +12,7 @@ from itertools import product
 from typing import Any
 import numpy as np
 from hybridlab.arrays import Floats
-from hybridlab.course.checking.builds import Slip
+from hybridlab.course.checking.builds import KnownMistake
 
 Ring = Callable[[Floats], Any]  # values (D, n) -> averages (D, n)
 
@@ -202,63 +202,63 @@ COARSE = "the tolerance is too wide, for example 1e-5 of the number, which np.al
 NO_ABS = "an error below 0 passes this test: compare the absolute error, abs(found - mean)"
 
 RING_TESTS = [
-    Slip(
+    KnownMistake(
         "passes-everything",
         "the test passes every ring: let it compare the averages with numpy's mean",
         lambda names, size: [True] * len(names),
     ),
-    Slip("passes-nothing", "the test fails every ring, also the right one", lambda names, size: [False] * len(names)),
-    Slip(
+    KnownMistake("passes-nothing", "the test fails every ring, also the right one", lambda names, size: [False] * len(names)),
+    KnownMistake(
         "inverted",
         "the test returns False for the right rings and True for wrong ones",
         lambda names, size: [name not in RIGHT for name in names],
     ),
-    Slip(
+    KnownMistake(
         "replicas-alone",
         "the test compares the replicas with each other alone: they can agree on wrong numbers",
         _with_values(_THREE, lambda found, wanted: bool((found == found[0]).all())),
     ),
-    Slip(
+    KnownMistake(
         "exactly-equal",
         "a right ring adds up in another order than numpy, so its last digits differ: allow a small distance",
         _with_values(_THREE, lambda found, wanted: bool((found == wanted).all()) and found.shape == wanted.shape),
     ),
-    Slip("rank-0-alone", "the test looks at rank 0 alone", _with_values(_THREE, lambda found, wanted: _within(found.flat[:7], wanted[0]))),
-    Slip(
+    KnownMistake("rank-0-alone", "the test looks at rank 0 alone", _with_values(_THREE, lambda found, wanted: _within(found.flat[:7], wanted[0]))),
+    KnownMistake(
         "last-rank-alone",
         "the test does not look at every rank: compare all rows with the mean",
         _with_values(_THREE, lambda found, wanted: _within(np.atleast_2d(found)[-1], wanted[0])),
     ),
-    Slip("no-abs", NO_ABS, _with_values(_THREE, lambda found, wanted: bool((found - wanted).max() <= 1e-9))),
-    Slip("no-abs", NO_ABS, _with_values(_THREE, lambda found, wanted: bool((wanted - found).max() <= 1e-9))),
-    Slip(
+    KnownMistake("no-abs", NO_ABS, _with_values(_THREE, lambda found, wanted: bool((found - wanted).max() <= 1e-9))),
+    KnownMistake("no-abs", NO_ABS, _with_values(_THREE, lambda found, wanted: bool((wanted - found).max() <= 1e-9))),
+    KnownMistake(
         "nan-passes",
         "a comparison with NaN is False: test that the averages are close, not that they are far apart",
         _with_values(_THREE, lambda found, wanted: not (np.abs(found - wanted) > 1e-9).any()),
     ),
-    Slip("equal-rows", "the test gives all ranks the same numbers", _with_values(_ALIKE)),
-    Slip("two-replicas-alone", "the test tries D = 2 alone", _with_values(_TWO)),
-    Slip("no-signs", "the test tries no negative numbers", _with_values(np.abs(_THREE))),
-    Slip(
+    KnownMistake("equal-rows", "the test gives all ranks the same numbers", _with_values(_ALIKE)),
+    KnownMistake("two-replicas-alone", "the test tries D = 2 alone", _with_values(_TWO)),
+    KnownMistake("no-signs", "the test tries no negative numbers", _with_values(np.abs(_THREE))),
+    KnownMistake(
         "shape-not-compared",
         "numpy compares one row with all rows: test the shape of the result, too",
         _with_values(_THREE, _within),
     ),
-    Slip(
+    KnownMistake(
         "coarse",
         COARSE,
         _with_values(_THREE, lambda found, wanted: found.shape == wanted.shape and bool(np.allclose(found, wanted))),
     ),
-    Slip("coarse", COARSE, _with_values(_THREE, lambda found, wanted: _formed(found, wanted) and bool(np.allclose(found, wanted)))),
-    Slip("whole-chunks-alone", "the test tries only n that D divides: let it try others, too", _with_shapes([1, 2, 4], [4, 8])),
-    Slip("no-small-n", "the test tries no n below D: let it try several n, from 1 on", _with_shapes(range(1, 6), [7])),
-    Slip("powers-of-two-alone", "the test tries no D but 1, 2 and 4: let it try 1 to 5", _with_shapes([1, 2, 4], range(1, 9))),
-    Slip(
+    KnownMistake("coarse", COARSE, _with_values(_THREE, lambda found, wanted: _formed(found, wanted) and bool(np.allclose(found, wanted)))),
+    KnownMistake("whole-chunks-alone", "the test tries only n that D divides: let it try others, too", _with_shapes([1, 2, 4], [4, 8])),
+    KnownMistake("no-small-n", "the test tries no n below D: let it try several n, from 1 on", _with_shapes(range(1, 6), [7])),
+    KnownMistake("powers-of-two-alone", "the test tries no D but 1, 2 and 4: let it try 1 to 5", _with_shapes([1, 2, 4], range(1, 9))),
+    KnownMistake(
         "argument-not-compared",
         "the test does not look at `values` after the call: compare it with a copy from before the call",
         _with_shapes(range(1, 6), range(1, 9), unchanged=False),
     ),
-    Slip("few-ranks", "the test tries too few D: let it try 1 to 5", _with_shapes([3], range(1, 9))),
-    Slip("no-single-rank", "the test does not try D = 1: let it try 1 to 5", _with_shapes(range(2, 6), range(1, 9))),
-    Slip("no-single-number", "the test does not try n = 1: let it try 1 to 8", _with_shapes(range(1, 6), range(2, 9))),
+    KnownMistake("few-ranks", "the test tries too few D: let it try 1 to 5", _with_shapes([3], range(1, 9))),
+    KnownMistake("no-single-rank", "the test does not try D = 1: let it try 1 to 5", _with_shapes(range(2, 6), range(1, 9))),
+    KnownMistake("no-single-number", "the test does not try n = 1: let it try 1 to 8", _with_shapes(range(1, 6), range(2, 9))),
 ]

@@ -33,7 +33,7 @@ from hybridlab.wire import BF16, FP16, FP32, INT8
     cases=pipelines,
     reads=read_run,
     fresh=True,
-    slips=EXECUTORS,
+    mistakes=EXECUTORS,
     twists=EXECUTOR_TWISTS,
     lesson="every operation ran in its order with its own message, and the sums are those of one device",
 )
@@ -289,7 +289,7 @@ def _read_verdicts(verdicts: Sequence[Any]) -> list[bool]:
     signature="ring_is_right(ring)",
     cases=_rings_in_turn,
     reads=_read_verdicts,
-    slips=RING_TESTS,
+    mistakes=RING_TESTS,
     twists=RING_TEST_TWISTS,
     lesson="a mean computed another way, for several D and n, finds what no comparison of replicas can find",
 )

@@ -123,13 +123,13 @@ GRADIENTS_FROM_THE_LAST_DEVICE = Twist(
     "last-gradient-first",
     "the returned list goes from the last device to device 0",
     _of_gradients(lambda gradients, orders: gradients[::-1]),
-    {"slips": [slip for slip in RUNNERS if slip.code != "reversed"]},
+    {"mistakes": [mistake for mistake in RUNNERS if mistake.code != "reversed"]},
 )
 MEANS = Twist(
     "means",
     "the function returns the mean over the microbatches in place of the sum: divide each sum by the number of microbatches in the lines",
     _of_gradients(_sums_of_means),
-    {"slips": [slip for slip in RUNNERS if slip.code != "mean-of-microbatches"]},
+    {"mistakes": [mistake for mistake in RUNNERS if mistake.code != "mean-of-microbatches"]},
 )
 
 RUNNER_TWISTS = (

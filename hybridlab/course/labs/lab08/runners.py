@@ -21,7 +21,7 @@ import numpy as np
 from hybridlab.arrays import Floats, Ints
 from hybridlab.checks import counted, short_repr
 from hybridlab.course.checking.answers import near
-from hybridlab.course.checking.builds import Case, Slip
+from hybridlab.course.checking.builds import Case, KnownMistake
 from hybridlab.course.checking.checking import Feedback, right, wrong
 from hybridlab.course.labs.lab07.executors import SIZES, Faults, lines_of_schedule, order_by_chance, parts_of_a_run
 from hybridlab.errors import HybridLabError
@@ -410,27 +410,27 @@ def _sums(parts: list[list[Floats]]) -> list[Floats]:
 
 
 RUNNERS = [
-    Slip(
+    KnownMistake(
         "last-microbatch",
         "these are the gradients of the last microbatch alone: add up those of all microbatches",
         wrong_gradients(lambda parts, last: [parts[each][device].copy() for device, each in enumerate(last)]),
     ),
-    Slip(
+    KnownMistake(
         "mean-of-microbatches",
         "this is divided by the number of microbatches: each gradient is a part of the mean already, so add them up",
         wrong_gradients(lambda parts, last: [each / len(parts) for each in _sums(parts)]),
     ),
-    Slip(
+    KnownMistake(
         "added-twice",
         "each gradient is added twice: only the thread of a device may add to the sum of this device",
         wrong_gradients(lambda parts, last: [2 * each for each in _sums(parts)]),
     ),
-    Slip(
+    KnownMistake(
         "reversed",
         "your list of gradients goes from the last device to the first",
         wrong_gradients(lambda parts, last: _sums(parts)[::-1]),
     ),
-    Slip(
+    KnownMistake(
         "without-the-last",
         "the gradient of the last microbatch in each line is missing: add the gradient of every operation",
         wrong_gradients(

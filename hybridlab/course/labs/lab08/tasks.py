@@ -11,7 +11,7 @@ from hybridlab.costs import Costs
 from hybridlab.course.published import report
 from hybridlab.course.checking.answers import require_parts, require_text
 from hybridlab.course.checking.builds import build_task
-from hybridlab.course.checking.checking import Feedback, Rung, right, task, wrong
+from hybridlab.course.checking.checking import Feedback, PartialCredit, right, task, wrong
 from hybridlab.course.checking.questions import Number, Question, number_task
 from hybridlab.course.labs.lab08.runners import RUNNERS, judge_threads, read_threads, runs_in_threads
 from hybridlab.course.labs.lab08.runner_twists import RUNNER_TWISTS
@@ -204,11 +204,11 @@ build_task(
     reads=read_threads,
     fresh=True,
     threads=True,
-    slips=RUNNERS,
+    mistakes=RUNNERS,
     twists=RUNNER_TWISTS,
-    rungs=[
-        Rung("right in threads where every message arrives", 0.5, ("deadlock-not-told", "lost-arrives")),
-        Rung("right in threads, but an error in a thread is lost", 0.75, ("error-lost",)),
+    partial_credit=[
+        PartialCredit("right in threads where every message arrives", 0.5, ("deadlock-not-told", "lost-arrives")),
+        PartialCredit("right in threads, but an error in a thread is lost", 0.75, ("error-lost",)),
     ],
     lesson="all devices worked at the same time, each in its own thread, and a run that could not end raised an error",
 )(judge_threads)

@@ -8,7 +8,7 @@ import numpy as np
 from hybridlab.checks import counted
 from hybridlab.collectives import Link, all_reduce_time
 from hybridlab.course.checking.answers import plain_values, require_entries, require_number
-from hybridlab.course.checking.builds import Case, Slip
+from hybridlab.course.checking.builds import Case, KnownMistake
 from hybridlab.model import Transformer
 from hybridlab.planner import Plan
 from hybridlab.planner.memory import stage_parameters
@@ -127,7 +127,7 @@ def _iteration_case(model: Numbers, sizes: tuple[int, ...], rates: Numbers) -> C
     return Case((dict(model), plan, dict(rates)), f"{devices} and {counted(batch // size // replicas, 'microbatch')} of a replica")
 
 
-def _iteration_slip(code: str, sentence: str, change: Change, recompute: str = "full") -> Slip:
+def _iteration_slip(code: str, sentence: str, change: Change, recompute: str = "full") -> KnownMistake:
     """Return a mistake that changes the right pieces, or the parts made of them, given the plan and the model as well."""
 
     def result(model: Numbers, plan: Numbers, rates: Numbers) -> Numbers:
@@ -135,7 +135,7 @@ def _iteration_slip(code: str, sentence: str, change: Change, recompute: str = "
         changed = change(pieces_of(shape, cut, rates), plan, model)
         return summed(changed) if isinstance(changed, Pieces) else changed
 
-    return Slip(code, sentence, result)
+    return KnownMistake(code, sentence, result)
 
 
 def _pieces_times(**factors: float) -> Callable[[Pieces, Numbers, Numbers], Pieces]:
@@ -165,7 +165,7 @@ def _ring_once(pieces: Pieces, plan: Numbers, model: Numbers) -> Pieces:
     return pieces._replace(**rings, gradients=pieces.gradients / factors["replicas"])
 
 
-SLIPS = (
+MISTAKES = (
     _iteration_slip(
         "no-recomputation",
         "this forgets the recomputation: with it a layer runs its forward twice, so it computes 4 forwards in place of 3 and "

@@ -11,7 +11,7 @@ from hybridlab.course.checking.answers import near, require_count, require_numbe
 from hybridlab.course.checking.builds import build_task
 from hybridlab.course.checking.checking import Feedback, right, task, wrong
 from hybridlab.course.checking.expressions import filled
-from hybridlab.course.labs.lab09.iteration_parts import NAMES, SLIPS, Numbers, iterations, pieces_of, read_parts, read_shape, summed
+from hybridlab.course.labs.lab09.iteration_parts import NAMES, MISTAKES, Numbers, iterations, pieces_of, read_parts, read_shape, summed
 from hybridlab.course.labs.lab09.iteration_twists import ITERATION_TWISTS
 from hybridlab.course.checking.questions import Number, Question, number_task
 from hybridlab.errors import HybridLabError
@@ -307,7 +307,7 @@ def _sizes_of(answer: Any) -> Any:
     points=6,
     signature="iteration_time(model, plan, rates)",
     cases=iterations,
-    slips=SLIPS,
+    mistakes=MISTAKES,
     twists=ITERATION_TWISTS,
     reads=read_parts,
     lesson="five parts, each from a count of operations or bytes and a rate; a plan trades one of them for another",

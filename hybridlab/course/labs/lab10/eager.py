@@ -13,7 +13,7 @@ from hybridlab.arrays import Floats, readonly
 from hybridlab.checks import counted
 from hybridlab.costs import Costs
 from hybridlab.course.checking.answers import plain_values, require_numbers
-from hybridlab.course.checking.builds import Case, Slip
+from hybridlab.course.checking.builds import Case, KnownMistake
 from hybridlab.course.checking.twists import Function, Twist, in_words_of_the_page, together
 from hybridlab.formulas import gpipe_makespan
 from hybridlab.schedule import Kind, Op, Schedule
@@ -120,56 +120,56 @@ def _stepped(step: Callable[[int, int, int], int]) -> Callable[..., list[int]]:
     return warmups
 
 
-SLIPS = [
-    Slip(
+MISTAKES = [
+    KnownMistake(
         "1f1b",
         "these are the warm-ups of 1F1B, one forward more than the next device: they hide no latency",
         _stepped(lambda forward, backward, latency: 1),
     ),
-    Slip(
+    KnownMistake(
         "always-two",
         "this is two forwards more than the next device for every latency: a longer latency needs more, and without latency one is enough",
         _stepped(lambda forward, backward, latency: 2),
     ),
-    Slip("gpipe", "these are the warm-ups of GPipe: it is fast enough, but it holds all microbatches", lambda *size: [size[1]] * size[0]),
-    Slip(
+    KnownMistake("gpipe", "these are the warm-ups of GPipe: it is fast enough, but it holds all microbatches", lambda *size: [size[1]] * size[0]),
+    KnownMistake(
         "one-way",
         "this hides one message: between two devices a message goes there and another one comes back, 2C",
         _stepped(lambda forward, backward, latency: 1 + math.ceil(latency / (forward + backward))),
     ),
-    Slip(
+    KnownMistake(
         "rounded-down",
         "this rounds down: a part of the round trip of the two messages is then not hidden; round up",
         _stepped(lambda forward, backward, latency: 1 + 2 * latency // (forward + backward)),
     ),
-    Slip(
+    KnownMistake(
         "one-more-at-the-edge",
         "this is one forward too many where 2C is a multiple of F + B, such as 0: then nothing has to be rounded up",
         _stepped(lambda forward, backward, latency: 2 + 2 * latency // (forward + backward)),
     ),
-    Slip(
+    KnownMistake(
         "forwards-alone",
         "this divides the two messages by F: while they travel, a device runs pairs of a forward and a backward, F + B",
         _stepped(lambda forward, backward, latency: 1 + math.ceil(2 * latency / forward)),
     ),
-    Slip(
+    KnownMistake(
         "backwards-alone",
         "this divides the two messages by B: while they travel, a device runs pairs of a forward and a backward, F + B",
         _stepped(lambda forward, backward, latency: 1 + math.ceil(2 * latency / backward)),
     ),
-    Slip(
+    KnownMistake(
         "to-the-nearest",
         "this rounds to the nearest whole number: where it rounds down, a part of the two messages is not hidden; round up",
         _stepped(lambda forward, backward, latency: 1 + round(2 * latency / (forward + backward))),
     ),
-    Slip(
+    KnownMistake(
         "whole-pipeline",
         "this takes all messages of the pipeline, 2(K-1)C, between every two devices: there only two messages travel, 2C",
         lambda devices, *others: _stepped(
             lambda forward, backward, latency: 1 + math.ceil(2 * (devices - 1) * latency / (forward + backward))
         )(devices, *others),
     ),
-    Slip(
+    KnownMistake(
         "added-once",
         "this adds the further forwards once: each device needs them in addition to those of the next device",
         lambda devices, microbatches, *times: [
@@ -177,17 +177,17 @@ SLIPS = [
             for behind in range(devices - 1, -1, -1)
         ],
     ),
-    Slip(
+    KnownMistake(
         "own-pair-forgotten",
         "this lacks the one forward that 1F1B has, too: the next device itself needs F + B between the two messages",
         _stepped(lambda forward, backward, latency: math.ceil(2 * latency / (forward + backward))),
     ),
-    Slip(
+    KnownMistake(
         "last-device-warms-up",
         "your last device warms up, too: it has no next device to wait for, so its warm-up is 0",
         lambda *size: [min(least_step(*size) * behind + 1, size[1]) for behind in range(size[0] - 1, -1, -1)],
     ),
-    Slip(
+    KnownMistake(
         "reversed",
         "device 0 comes first in the list, and it has the longest warm-up",
         lambda *size: [min(least_step(*size) * device, size[1]) for device in range(size[0])],

@@ -14,9 +14,9 @@ from hybridlab.checks import counted
 from hybridlab.costs import Costs
 from hybridlab.course.checking.answers import require_numbers
 from hybridlab.course.checking.builds import build_task
-from hybridlab.course.checking.checking import Feedback, Rung, right, wrong
+from hybridlab.course.checking.checking import Feedback, PartialCredit, right, wrong
 from hybridlab.course.checking.drawing import Drawing
-from hybridlab.course.labs.lab10.eager import EAGER_TWISTS, SLIPS, latencies_to_hide, least_step, makespans, warmed_up
+from hybridlab.course.labs.lab10.eager import EAGER_TWISTS, MISTAKES, latencies_to_hide, least_step, makespans, warmed_up
 from hybridlab.course.checking.expressions import Table, filled
 from hybridlab.course.checking.questions import Number, Question, number_task
 from hybridlab.schedule import Kind
@@ -213,12 +213,12 @@ def cut_1f1b(devices: int, microbatches: int, latency: float = 0.0) -> float:
     points=5,
     signature="eager(devices, microbatches, forward, backward, latency)",
     cases=latencies_to_hide,
-    slips=SLIPS,
+    mistakes=MISTAKES,
     twists=EAGER_TWISTS,
     without=("least_step",),
-    rungs=[
-        Rung("able to run for all sizes", 1 / 5, ("longer-than-gpipe",)),
-        Rung("as fast as GPipe for all sizes, with more activations than needed", 2 / 5, ("too-much-memory",)),
+    partial_credit=[
+        PartialCredit("able to run for all sizes", 1 / 5, ("longer-than-gpipe",)),
+        PartialCredit("as fast as GPipe for all sizes, with more activations than needed", 2 / 5, ("too-much-memory",)),
     ],
     lesson="each device warms up with 1 + 2C/(F+B) forwards more than the next one, rounded up: they run while two messages travel",
 )

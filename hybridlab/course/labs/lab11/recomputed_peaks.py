@@ -7,7 +7,7 @@ from itertools import cycle
 import numpy as np
 
 from hybridlab.course.labs.lab03 import peaks
-from hybridlab.course.checking.builds import Case, Slip
+from hybridlab.course.checking.builds import Case, KnownMistake
 from hybridlab.schedule import Schedule
 from hybridlab.step.recomputation import recomputed_peak
 
@@ -51,46 +51,46 @@ def _walk(begins: Mapping[str, tuple[float, float]], ends: Mapping[str, tuple[fl
 WHOLE, KEPT, REST = (1, 0), (0, 1), (1, -1)  # a whole activation, what is kept of it, and what is computed again
 
 _counted = _walk({"F": KEPT, "B": REST, "I": REST}, {"B": WHOLE, "W": WHOLE})  # the right way, also for a line that lacks operations
-SENTENCES = {slip.code: slip.sentence for slip in peaks.SLIPS}
+SENTENCES = {mistake.code: mistake.sentence for mistake in peaks.MISTAKES}
 
 
-def _as_in_lab_3(code: str, result: Count) -> Slip:
+def _as_in_lab_3(code: str, result: Count) -> KnownMistake:
     """Return a mistake that lab 3's build has, too, with the sentence that is told there."""
-    return Slip(code, SENTENCES[code], result)
+    return KnownMistake(code, SENTENCES[code], result)
 
 
-SLIPS = [
-    Slip(
+MISTAKES = [
+    KnownMistake(
         "nothing-recomputed",
         "this is the peak without recomputation: after its forward a microbatch keeps only the share `kept`",
         _walk({"F": WHOLE}, {"B": WHOLE, "W": WHOLE}),
     ),
-    Slip(
+    KnownMistake(
         "never-whole",
         "a backward needs the whole activations: from the beginning of B or I a microbatch takes 1, not `kept`",
         _walk({"F": KEPT}, {"B": KEPT, "W": KEPT}),
     ),
-    Slip(
+    KnownMistake(
         "whole-in-the-forward",
         "this counts the whole activations while a forward runs: in this task a forward adds `kept` alone",
         _walk({"F": WHOLE, "B": REST, "I": REST}, {"F": REST, "B": WHOLE, "W": WHOLE}),
     ),
-    Slip(
+    KnownMistake(
         "frees-at-input-gradient",
         "the input gradient I frees nothing: the weight gradient W needs the whole activations too, and W frees them",
         _walk({"F": KEPT, "B": REST, "I": REST}, {"B": WHOLE, "I": WHOLE}),
     ),
-    Slip(
+    KnownMistake(
         "ignores-split-backwards",
         "where the backward is split, I computes the activations again and W frees them",
         _walk({"F": KEPT, "B": REST}, {"B": WHOLE}),
     ),
-    Slip(
+    KnownMistake(
         "kept-and-whole",
         "what was kept is a part of the whole activations: when a backward begins, 1 - kept is added, not 1",
         _walk({"F": KEPT, "B": WHOLE, "I": WHOLE}, {"B": (1, 1), "W": (1, 1)}),
     ),
-    Slip(
+    KnownMistake(
         "one-whole-at-most",
         "this is (p - 1) kept + 1, with at most one whole microbatch: after I the activations stay whole until the end of W, so several "
         "microbatches can be whole at once",
@@ -99,7 +99,7 @@ SLIPS = [
     _as_in_lab_3("one-peak-for-all", lambda orders, kept: [max(_peaks(orders, kept))] * len(orders)),
     _as_in_lab_3("reversed", lambda orders, kept: _peaks(orders, kept)[::-1]),
     _as_in_lab_3("sorted", lambda orders, kept: sorted(_peaks(orders, kept), reverse=True)),
-    Slip(
+    KnownMistake(
         "tenth-always",
         "this is right for a tenth alone: use the argument `kept`",
         lambda orders, kept: _peaks(orders, 0.1),

@@ -247,7 +247,7 @@ def run_batch(name: str, microbatches: int, recompute: bool, chunks: int | None 
     points=5,
     signature="recomputed_peaks(orders, kept)",
     cases=recomputed_peaks.orders_and_shares,
-    slips=recomputed_peaks.SLIPS,
+    mistakes=recomputed_peaks.MISTAKES,
     twists=peaks.TWISTS,
     within=1e-9,
     without=("recomputed_peak",),

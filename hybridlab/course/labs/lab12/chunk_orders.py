@@ -7,7 +7,7 @@ import numpy as np
 
 from hybridlab.checks import counted
 from hybridlab.course.checking.answers import Orders, is_empty, plain_values, require_orders
-from hybridlab.course.checking.builds import Case, Slip
+from hybridlab.course.checking.builds import Case, KnownMistake
 from hybridlab.errors import HybridLabError
 from hybridlab.schedule import Schedule
 from hybridlab.schedules import build
@@ -116,84 +116,84 @@ def _breadth_first(devices: int, microbatches: int, chunks: int) -> str:
     return str(build("gpipe", devices, microbatches) if chunks == 1 else build("looped-bfs", devices, microbatches, chunks))
 
 
-INTERLEAVED_SLIPS = (
-    Slip("no-chunks", "this is 1F1B with one stage on each device: with v chunks the model has vK stages", _one_f_one_b),
-    Slip(
+INTERLEAVED_MISTAKES = (
+    KnownMistake("no-chunks", "this is 1F1B with one stage on each device: with v chunks the model has vK stages", _one_f_one_b),
+    KnownMistake(
         "breadth-first",
         "this is looped BFS, which takes all M microbatches through a chunk: interleaved 1F1B goes to the next chunk after K microbatches",
         _breadth_first,
     ),
-    Slip(
+    KnownMistake(
         "warm-up-of-1f1b",
         "your warm-up counts K-1-d once, as 1F1B does; in interleaved 1F1B it counts twice: 2(K-1-d) + (v-1)K forwards",
         _written_in_groups(lambda device, size: size.devices - 1 - device + (size.chunks - 1) * size.devices),
     ),
-    Slip(
+    KnownMistake(
         "no-forwards-for-the-chunks",
         "your warm-up lacks (v-1)K forwards: the first group must go through all chunks before its first backward",
         _written_in_groups(lambda device, size: 2 * (size.devices - 1 - device)),
     ),
-    Slip(
+    KnownMistake(
         "one-chunk-too-many",
         "your warm-up has vK forwards for the chunks, K too many: the forwards of the last chunk belong to the pairs",
         _written_in_groups(lambda device, size: 2 * (size.devices - 1 - device) + size.chunks * size.devices),
     ),
-    Slip(
+    KnownMistake(
         "warm-up-too-long",
         "your warm-up is one forward too long: the first pair begins with another forward",
         _written_in_groups(lambda device, size: _ahead(device, size) + 1),
     ),
-    Slip(
+    KnownMistake(
         "warm-up-too-short",
         "your warm-up is one forward too short",
         _written_in_groups(lambda device, size: _ahead(device, size) - 1),
     ),
-    Slip(
+    KnownMistake(
         "same-warm-up",
         "all your devices have the warm-up of device 0: it gets shorter by 2 from each device to the next",
         _written_in_groups(lambda device, size: _ahead(0, size)),
     ),
-    Slip(
+    KnownMistake(
         "reversed-warm-up",
         "your warm-up grows with the number of the device: device 0 has the longest one",
         _written_in_groups(lambda device, size: _ahead(size.devices - 1 - device, size)),
     ),
-    Slip(
+    KnownMistake(
         "all-forwards-first",
         "your devices run all forwards before the first backward: after its warm-up a device alternates",
         _written_in_groups(lambda device, size: size.chunks * size.microbatches),
     ),
-    Slip(
+    KnownMistake(
         "first-chunk-first",
         "your backwards begin with the first chunk: a backward needs the gradient of the next stage, so the last chunk comes first",
         _written_in_groups(_ahead, last_chunk_first=False),
     ),
-    Slip(
+    KnownMistake(
         "one-microbatch-at-a-time",
         "your forwards take one microbatch through all chunks before the next one: here K microbatches go through a chunk together",
         _written_in_groups(_ahead, group=lambda size: 1),
     ),
-    Slip(
+    KnownMistake(
         "no-groups",
         "your chunks take all M microbatches, one chunk after the other: here a group of K microbatches goes through all chunks first",
         _written_in_groups(_ahead, group=lambda size: size.microbatches),
     ),
-    Slip(
+    KnownMistake(
         "folded",
         "your stages are folded, as in Hanayo: here chunk c of device d is stage cK + d",
         _written_in_groups(_ahead, place=_folded),
     ),
-    Slip(
+    KnownMistake(
         "stages-in-a-row",
         "your device d has v stages in a row: here chunk c of device d is stage cK + d, so K stages lie between two of its chunks",
         _written_in_groups(_ahead, place=lambda chunk, device, size: device * size.chunks + chunk),
     ),
-    Slip(
+    KnownMistake(
         "backward-first",
         "your pairs run the backward before the forward: in a pair the forward comes first",
         _written_in_groups(_ahead, backward_first=True),
     ),
-    Slip(
+    KnownMistake(
         "no-cool-down",
         "your order ends after the last pair: the backwards that are left are missing",
         _written_in_groups(_ahead, cool_down=False),

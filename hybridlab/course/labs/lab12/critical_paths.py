@@ -10,7 +10,7 @@ import numpy as np
 from hybridlab.checks import counted, short_repr
 from hybridlab.costs import Costs
 from hybridlab.course.checking.answers import Unordered, plain_values, require_orders
-from hybridlab.course.checking.builds import Case, Slip
+from hybridlab.course.checking.builds import Case, KnownMistake
 from hybridlab.course.checking.twists import Function, Twist, in_words_of_the_page, together
 from hybridlab.errors import HybridLabError
 from hybridlab.schedule import Schedule
@@ -146,34 +146,34 @@ def _but_the_first(now: Row, before: Row | None, needed: Row | None, latency: fl
     return found if found is not None and found["start"] > 0 else None
 
 
-PATH_SLIPS = (
-    Slip(
+PATH_MISTAKES = (
+    KnownMistake(
         "latency-forgotten",
         "this takes the later of two ends without the message: an input from another device arrives `latency` ms after its operation",
         _back(lambda now, before, needed, late: _latest((before, 0.0), (needed, 0.0))),
     ),
-    Slip(
+    KnownMistake(
         "latency-within-a-device",
         "this adds the latency to every input: from one chunk to another of the same device no message is sent",
         _back(lambda now, before, needed, late: _latest((before, 0.0), (needed, late))),
     ),
-    Slip("one-device", "these are all operations of one device: while a device is idle it waits for another one", _one_device),
-    Slip(
+    KnownMistake("one-device", "these are all operations of one device: while a device is idle it waits for another one", _one_device),
+    KnownMistake(
         "one-microbatch",
         "this goes from input to input, so it has all operations of one microbatch: they also wait while a device runs other microbatches",
         _one_microbatch,
     ),
-    Slip(
+    KnownMistake(
         "not-needed",
         "this takes any operation that ends at the right time: only the one before on the device and the one that makes the input count",
         _any_operation,
     ),
-    Slip(
+    KnownMistake(
         "first-operation-missing",
         "this lacks the first operation: the path begins where the step begins",
         _back(_but_the_first),
     ),
-    Slip(
+    KnownMistake(
         "inputs-first",
         "this takes the input wherever there is one: it counts only if the operation waited for it",
         _back(lambda now, before, needed, late: needed or before),

@@ -13,9 +13,9 @@ from hybridlab.checks import counted
 from hybridlab.costs import Costs
 from hybridlab.course.checking.answers import Orders
 from hybridlab.course.checking.builds import build_task
-from hybridlab.course.checking.checking import Feedback, Rung, right, wrong
-from hybridlab.course.labs.lab12.chunk_orders import INTERLEAVED_SLIPS, goal_of, read_lines, sizes_of_chunks
-from hybridlab.course.labs.lab12.critical_paths import PATH_SLIPS, PATH_TWISTS, WITHIN, Row, Rows, read_path, runs_of_many_kinds, schedule_of
+from hybridlab.course.checking.checking import Feedback, PartialCredit, right, wrong
+from hybridlab.course.labs.lab12.chunk_orders import INTERLEAVED_MISTAKES, goal_of, read_lines, sizes_of_chunks
+from hybridlab.course.labs.lab12.critical_paths import PATH_MISTAKES, PATH_TWISTS, WITHIN, Row, Rows, read_path, runs_of_many_kinds, schedule_of
 from hybridlab.course.checking.drawing import Drawing, first_differences, marked_by
 from hybridlab.course.labs.lab02.pipeline_twists import placements
 from hybridlab.errors import InvalidSchedule
@@ -276,13 +276,13 @@ UNIT_COSTS = Costs(forward=1, backward=2)
     signature="interleaved(devices, microbatches, chunks)",
     cases=sizes_of_chunks,
     reads=read_lines,
-    slips=INTERLEAVED_SLIPS,
+    mistakes=INTERLEAVED_MISTAKES,
     lesson="a warm-up of min(2(K-1-d) + (v-1)K, vM) forwards, then pairs, then the backwards that are left",
     without=("build",),
-    rungs=[
-        Rung("complete and able to run for all sizes", 1 / 3, ("another-placement", "longer-and-larger")),
-        Rung("complete, and either its time or its peaks are those of interleaved 1F1B", 1 / 2, ("longer", "larger")),
-        Rung("complete, with the time and the peaks of interleaved 1F1B", 2 / 3, ("another-order",)),
+    partial_credit=[
+        PartialCredit("complete and able to run for all sizes", 1 / 3, ("another-placement", "longer-and-larger")),
+        PartialCredit("complete, and either its time or its peaks are those of interleaved 1F1B", 1 / 2, ("longer", "larger")),
+        PartialCredit("complete, with the time and the peaks of interleaved 1F1B", 2 / 3, ("another-order",)),
     ],
     twists=placements(read_lines, chunks=True),
 )
@@ -347,7 +347,7 @@ def _first_difference(schedule: Schedule, wanted: Schedule) -> str:
     signature="critical_path(rows, latency)",
     cases=runs_of_many_kinds,
     reads=read_path,
-    slips=PATH_SLIPS,
+    mistakes=PATH_MISTAKES,
     twists=PATH_TWISTS,
     lesson="go back from the last operation: each one has waited for the one before it on its device, or for its input",
     without=("blocking_operation",),

@@ -12,7 +12,7 @@ from hybridlab.bound import lower_bound
 from hybridlab.checks import counted
 from hybridlab.costs import Costs
 from hybridlab.course.checking.answers import Orders, is_empty, plain_values, require_orders
-from hybridlab.course.checking.builds import Case, Slip
+from hybridlab.course.checking.builds import Case, KnownMistake
 from hybridlab.course.checking.checking import Feedback, right, wrong
 from hybridlab.course.checking.drawing import Drawing, marked_by
 from hybridlab.errors import HybridLabError, InvalidSchedule
@@ -249,25 +249,25 @@ def _one_by_one(devices: int, microbatches: int) -> str:
     return "\n".join(" ".join(f"{device}{kind}{each}" for each in range(microbatches) for kind in "FIW") for device in range(devices))
 
 
-SLIPS = [
-    Slip("zb-h1", "this is ZB-H1, whose order depends neither on the times nor on cap", _for_all(lambda *size: str(build("zb-h1", *size)))),
-    Slip("zb-h2", "this is ZB-H2, whose order depends neither on the times nor on cap", _for_all(lambda *size: str(build("zb-h2", *size)))),
-    Slip(
+MISTAKES = [
+    KnownMistake("zb-h1", "this is ZB-H1, whose order depends neither on the times nor on cap", _for_all(lambda *size: str(build("zb-h1", *size)))),
+    KnownMistake("zb-h2", "this is ZB-H2, whose order depends neither on the times nor on cap", _for_all(lambda *size: str(build("zb-h2", *size)))),
+    KnownMistake(
         "weight-gradients-at-once",
         "this is 1F1B with each backward cut in two: a weight gradient right after its input gradient fills no gap",
         _for_all(_cut_in_two("1f1b")),
     ),
-    Slip(
+    KnownMistake(
         "all-forwards-first",
         "this is GPipe: it runs all forwards first, and holds all microbatches",
         _for_all(_cut_in_two("gpipe")),
     ),
-    Slip(
+    KnownMistake(
         "one-by-one",
         "a microbatch begins only when the one before it has ended: several can be on the way at a time",
         _for_all(_one_by_one),
     ),
-    Slip(
+    KnownMistake(
         "arguments-exchanged",
         "you take K for the number of microbatches, and M for the number of devices",
         _for_all(lambda devices, microbatches: _one_by_one(microbatches, devices)),

@@ -8,10 +8,10 @@ import numpy as np
 from hybridlab import formulas
 from hybridlab.costs import Costs
 from hybridlab.course.checking.answers import Orders, near, require_number, require_orders, require_parts, require_text
-from hybridlab.course.labs.lab13.automatic import SLIPS, Model, judge_models, models_to_schedule, read_order_of_models
+from hybridlab.course.labs.lab13.automatic import MISTAKES, Model, judge_models, models_to_schedule, read_order_of_models
 from hybridlab.course.labs.lab13.automatic_twists import AUTOMATIC_TWISTS
 from hybridlab.course.checking.builds import build_task
-from hybridlab.course.checking.checking import Feedback, Rung, right, task, wrong
+from hybridlab.course.checking.checking import Feedback, PartialCredit, right, task, wrong
 from hybridlab.course.checking.drawing import Drawing, marked_by
 from hybridlab.course.checking.questions import Number, Question, number_task
 from hybridlab.errors import InvalidSchedule
@@ -174,7 +174,7 @@ def the_shortest_that_fits(answer: Any) -> Feedback:
     title="Beat ZB-H1",
     prompt="write an order for 3 devices and 4 microbatches as text, one line a device, that is shorter than ZB-H1 in the same memory",
     points=3,
-    rungs=[Rung("complete and able to run", 1 / 3, ("too-much-memory", "longer", "no-gain"))],
+    partial_credit=[PartialCredit("complete and able to run", 1 / 3, ("too-much-memory", "longer", "no-gain"))],
 )
 def beat_zb_h1(answer: Any) -> Feedback:
     """Judge an order for uneven stages. It must run, hold at most 3 activations on a device, and be shorter than ZB-H1."""
@@ -220,13 +220,13 @@ def _judge_shorter(schedule: Schedule) -> Feedback:
     signature="zero_bubble(K, M, F, I, W, C, cap)",
     cases=models_to_schedule,
     reads=read_order_of_models,
-    slips=SLIPS,
+    mistakes=MISTAKES,
     twists=AUTOMATIC_TWISTS,
     lesson="a device first runs what another device waits for, and fills its gaps with weight gradients, which also free its memory",
     without=("build", "optimum"),
-    rungs=[
-        Rung("legal and within the cap", 1 / 3, ("longer-than-zb-h1",)),
-        Rung("as short as ZB-H1 in total", 2 / 3, ("too-near-to-zb-h1",)),
+    partial_credit=[
+        PartialCredit("legal and within the cap", 1 / 3, ("longer-than-zb-h1",)),
+        PartialCredit("as short as ZB-H1 in total", 2 / 3, ("too-near-to-zb-h1",)),
     ],
 )
 def build_zero_bubble(orders: list[Orders], models: list[Model]) -> Feedback:

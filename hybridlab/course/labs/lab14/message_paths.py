@@ -11,7 +11,7 @@ import numpy as np
 from hybridlab.checks import counted, short_repr
 from hybridlab.costs import Costs
 from hybridlab.course.checking.answers import plain_values, require_number, require_orders
-from hybridlab.course.checking.builds import Case, Slip, same
+from hybridlab.course.checking.builds import Case, KnownMistake, same
 from hybridlab.course.checking.checking import Feedback, right, wrong
 from hybridlab.course.labs.lab02.clocks import Times, can_run, orders_of_many_kinds
 from hybridlab.course.labs.lab02.pipeline_twists import CLOCKS_OF_TWISTS
@@ -192,38 +192,38 @@ def _waited_for(run: MessageRun) -> list[Message]:
     return sorted(waits, key=lambda message: run.arrival(message[1]))
 
 
-PATH_SLIPS = (
-    Slip(
+PATH_MISTAKES = (
+    KnownMistake(
         "whole-step",
         "this is the whole step with latency: subtract the step without it",
         _wrong(lambda late, prompt, path: (late.makespan, path)),
     ),
-    Slip(
+    KnownMistake(
         "messages-times-latency",
         "this is the latency times the messages on the path: without latency another chain can be the longest, so run the clock twice",
         _wrong(lambda late, prompt, path: (len(path) * late.latency, path)),
     ),
-    Slip(
+    KnownMistake(
         "once-there-and-back",
         "this is 2(K-1) latencies, the way of one microbatch there and back: an order can wait more often",
         _wrong(lambda late, prompt, path: (2 * max(Op.parse(op).stage for op in late.times) * late.latency, path)),
     ),
-    Slip(
+    KnownMistake(
         "all-messages",
         "these are all messages of the step: most of them arrive while their device is still busy",
         _wrong(lambda late, prompt, path: (_lost(late, prompt), late.messages())),
     ),
-    Slip(
+    KnownMistake(
         "every-wait",
         "these are all messages that a device waits for: a wait on one device need not delay the end of the step",
         _wrong(lambda late, prompt, path: (_lost(late, prompt), _waited_for(late))),
     ),
-    Slip(
+    KnownMistake(
         "forwards-alone",
         "these are the activations on the path: gradients are messages as well",
         _wrong(lambda late, prompt, path: (_lost(late, prompt), [each for each in path if "F" in each[0]])),
     ),
-    Slip(
+    KnownMistake(
         "path-without-latency",
         "this is a path of the run without latency: take the times of the run with latency",
         _wrong(lambda late, prompt, path: (_lost(late, prompt), _path_of(prompt))),

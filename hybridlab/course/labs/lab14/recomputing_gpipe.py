@@ -9,7 +9,7 @@ import numpy as np
 from hybridlab.checks import counted
 from hybridlab.costs import Costs
 from hybridlab.course.checking.answers import plain_values, require_count
-from hybridlab.course.checking.builds import Case, Slip
+from hybridlab.course.checking.builds import Case, KnownMistake
 from hybridlab.course.checking.checking import Feedback, right, wrong
 from hybridlab.course.checking.twists import Function, Twist, in_words_of_the_page, together
 from hybridlab.schedules import build
@@ -121,19 +121,19 @@ def _strictly(devices: int, forward: float, backward: float, latency: float, mos
     return next(shorter, 0)
 
 
-LEAST_SLIPS = (
-    Slip(
+LEAST_MISTAKES = (
+    KnownMistake(
         "most-left-out",
         "you leave out `most` itself: range(1, most) ends with most - 1",
         _comparing(counts=lambda devices, most: range(1, most)),
     ),
-    Slip("strictly-faster", "you ask for a GPipe that is faster than 1F1B: a step that is just as long is enough", _strictly),
-    Slip(
+    KnownMistake("strictly-faster", "you ask for a GPipe that is faster than 1F1B: a step that is just as long is enough", _strictly),
+    KnownMistake(
         "multiples-of-k",
         "you try multiples of K alone: other numbers of microbatches count, too",
         _comparing(counts=lambda devices, most: range(devices, most + 1, devices)),
     ),
-    Slip(
+    KnownMistake(
         "gpipe-never-waits",
         "your GPipe waits for no message: its fill and drain wait for 2(K-1) of them",
         _comparing(
@@ -143,7 +143,7 @@ LEAST_SLIPS = (
             )
         ),
     ),
-    Slip(
+    KnownMistake(
         "same-recomputation",
         "your GPipe and your 1F1B recompute alike, so the steps are equal with 1 microbatch: only GPipe runs its forwards again",
         _comparing(
@@ -153,15 +153,15 @@ LEAST_SLIPS = (
             )
         ),
     ),
-    Slip(
+    KnownMistake(
         "rate-alone",
         "this takes M times L/A for the step of 1F1B: add fill and drain",
         _comparing(_by_rate_alone),
     ),
-    Slip("from-k", "you begin at K microbatches: fewer count, too", _comparing(counts=lambda devices, most: range(devices, most + 1))),
-    Slip("most-for-none", "you return `most` where there is no such number: return 0", lambda *given: _least_up_to(*given) or given[-1]),
-    Slip("last-before", "this is the last number at which 1F1B is faster: the answer is one more", _last_before),
-    Slip(
+    KnownMistake("from-k", "you begin at K microbatches: fewer count, too", _comparing(counts=lambda devices, most: range(devices, most + 1))),
+    KnownMistake("most-for-none", "you return `most` where there is no such number: return 0", lambda *given: _least_up_to(*given) or given[-1]),
+    KnownMistake("last-before", "this is the last number at which 1F1B is faster: the answer is one more", _last_before),
+    KnownMistake(
         "for-good",
         "this is the number from which on GPipe stays as fast: the first number counts, even if 1F1B is faster again with one more",
         _for_good,

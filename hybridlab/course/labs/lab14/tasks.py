@@ -8,10 +8,10 @@ from hybridlab.checks import counted
 from hybridlab.costs import Costs
 from hybridlab.course.checking.answers import require_count, require_parts, require_text
 from hybridlab.course.checking.builds import build_task
-from hybridlab.course.checking.checking import Feedback, Rung, right, task, wrong
-from hybridlab.course.labs.lab14.message_paths import PATH_FAULTS, PATH_SLIPS, PATH_TWISTS, Slowed, judge_slowed, orders_that_run, read_slowed
+from hybridlab.course.checking.checking import Feedback, PartialCredit, right, task, wrong
+from hybridlab.course.labs.lab14.message_paths import PATH_FAULTS, PATH_MISTAKES, PATH_TWISTS, Slowed, judge_slowed, orders_that_run, read_slowed
 from hybridlab.course.checking.questions import Number, Question, number_task
-from hybridlab.course.labs.lab14.recomputing_gpipe import LEAST_SLIPS, LEAST_TWISTS, judge_least, read_count, sizes_and_times
+from hybridlab.course.labs.lab14.recomputing_gpipe import LEAST_MISTAKES, LEAST_TWISTS, judge_least, read_count, sizes_and_times
 from hybridlab.schedules import build
 from hybridlab.simulation import simulate
 from hybridlab.timeline import Timeline
@@ -135,10 +135,10 @@ def a_schedule_for_a_slow_link(answer: Any) -> Feedback:
     points=6,
     signature="slowdown(orders, forward, backward, latency)",
     cases=orders_that_run,
-    slips=PATH_SLIPS,
+    mistakes=PATH_MISTAKES,
     twists=PATH_TWISTS,
     reads=read_slowed,
-    rungs=[Rung("right about the time by which each step is longer", 1 / 2, PATH_FAULTS)],
+    partial_credit=[PartialCredit("right about the time by which each step is longer", 1 / 2, PATH_FAULTS)],
     lesson="each message on the path adds at most the latency; the step grows by less if another chain is the longest one without latency",
 )
 def the_messages_that_lengthen_the_step(
@@ -156,7 +156,7 @@ def the_messages_that_lengthen_the_step(
     points=4,
     signature="least_microbatches(devices, forward, backward, latency, most)",
     cases=sizes_and_times,
-    slips=LEAST_SLIPS,
+    mistakes=LEAST_MISTAKES,
     twists=LEAST_TWISTS,
     reads=read_count,
     lesson="GPipe loses (M + K-1)F by recomputing, and with nearly every further microbatch 1F1B waits for two more messages",

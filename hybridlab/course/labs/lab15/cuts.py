@@ -9,7 +9,7 @@ import numpy as np
 from hybridlab.arrays import Floats
 from hybridlab.checks import counted, short_repr
 from hybridlab.course.checking.answers import Unordered, plain_values, require_number
-from hybridlab.course.checking.builds import Case, Slip
+from hybridlab.course.checking.builds import Case, KnownMistake
 from hybridlab.errors import HybridLabError
 
 LONGEST_WORDS = 9  # layers of a model that is named by its times
@@ -135,43 +135,43 @@ def _in_any_order(times: Floats, devices: int) -> list[int]:
     return counts
 
 
-SLIPS = (
-    Slip(
+MISTAKES = (
+    KnownMistake(
         "equal-numbers",
         "this gives each device the same number of layers: layers take different times, so compare the loads",
         lambda times, devices: [part.size for part in np.array_split(times, devices)],
     ),
-    Slip(
+    KnownMistake(
         "up-to-the-mean",
         "this fills each device up to the mean load, and the last device gets all that is left, which can be the largest load",
         lambda times, devices: _filled(times, devices, lambda load, time, mean: load + time > mean),
     ),
-    Slip(
+    KnownMistake(
         "past-the-mean",
         "this gives layers to a device until it reaches the mean load: the last of these layers can make it too heavy",
         lambda times, devices: _filled(times, devices, lambda load, time, mean: load >= mean),
     ),
-    Slip(
+    KnownMistake(
         "nearest-to-equal-shares",
         "this cuts where the sum of the times is nearest to equal shares: each cut is chosen alone, but a load depends on two cuts",
         _nearest_to_shares,
     ),
-    Slip(
+    KnownMistake(
         "mean-of-the-rest",
         "this gives each device about the mean of what is left, and never moves a cut again: the devices after it can then get too much",
         _of_the_rest,
     ),
-    Slip(
+    KnownMistake(
         "least-squares",
         "this makes the sum of the squared loads least: the slowest device alone decides, so make the largest load least",
         _least_squares,
     ),
-    Slip(
+    KnownMistake(
         "heaviest-in-two",
         "this cuts the heaviest part in two again and again: with more devices the earlier cuts must be able to move",
         _heaviest_in_two,
     ),
-    Slip(
+    KnownMistake(
         "in-any-order",
         "this gives each layer to the device with the least load: a device has consecutive layers, because the model runs in order",
         _in_any_order,

@@ -14,7 +14,7 @@ from hybridlab.course.checking.answers import near, require_count, require_numbe
 from hybridlab.course.checking.builds import build_task
 from hybridlab.course.checking.checking import Feedback, right, task, wrong
 from hybridlab.course.labs.lab15.cut_twists import CUT_TWISTS
-from hybridlab.course.labs.lab15.cuts import SLIPS, loads_of, models_to_cut, read_counts
+from hybridlab.course.labs.lab15.cuts import MISTAKES, loads_of, models_to_cut, read_counts
 from hybridlab.course.checking.questions import EXACT, Number, Question, number_task
 from hybridlab.errors import HybridLabError
 from hybridlab.schedules import build
@@ -128,7 +128,7 @@ def the_shortest_cut(answer: Any) -> Feedback:
     points=6,
     signature="partition(times, devices)",
     cases=models_to_cut,
-    slips=SLIPS,
+    mistakes=MISTAKES,
     twists=CUT_TWISTS,
     reads=read_counts,
     without=("lighter_cut_exists", "loads_of"),

@@ -13,7 +13,7 @@ from functools import partial
 from typing import Any
 import numpy as np
 from hybridlab.checks import counted
-from hybridlab.course.checking.builds import Case, Slip
+from hybridlab.course.checking.builds import Case, KnownMistake
 from hybridlab.course.labs.lab07.executors import lines_of_schedule, order_by_chance
 from hybridlab.errors import HybridLabError
 from hybridlab.schedule import Schedule, inputs_from_others
@@ -417,41 +417,41 @@ def _per_operation(rounds: Rounds) -> None:
         rounds.run(op)
 
 
-SLIPS_OF_ACTIONS = (
-    Slip(
+MISTAKES_OF_ACTIONS = (
+    KnownMistake(
         "as-it-comes",
         "each rank receives, runs and sends by its own line: two neighbours that send to each other then wait for ever",
         as_it_comes,
     ),
-    Slip(
+    KnownMistake(
         "receives-ahead",
         "each rank waits for its next input before it sends its output: then nobody sends",
         partial(_of_each_rank, _receives_ahead),
     ),
-    Slip(
+    KnownMistake(
         "even-and-odd",
         "even ranks send first and odd ranks receive first: this helps in a ring, but here two neighbours can be in different phases",
         partial(_of_each_rank, _by_even_and_odd),
     ),
-    Slip(
+    KnownMistake(
         "sends-at-the-end",
         "outputs are sent at the end, but others need them before",
         partial(_of_each_rank, _sends_at_the_end),
     ),
-    Slip("no-messages", "your ranks run their lines, but nobody sends or receives", partial(_of_each_rank, _without_messages)),
-    Slip("one-way", "the outputs of forwards are sent; those of backwards are messages, too", partial(_of_each_rank, _one_way)),
-    Slip(
+    KnownMistake("no-messages", "your ranks run their lines, but nobody sends or receives", partial(_of_each_rank, _without_messages)),
+    KnownMistake("one-way", "the outputs of forwards are sent; those of backwards are messages, too", partial(_of_each_rank, _one_way)),
+    KnownMistake(
         "one-at-a-time",
         "one operation runs at a time in your common order: operations of several ranks belong to the same round",
         _by_rounds(_one_at_a_time),
     ),
-    Slip(
+    KnownMistake(
         "sends-first",
         "in a round all ranks send before they receive: put both ends of a message into the two lists before the next message",
         _by_rounds(_sends_first),
     ),
-    Slip("runs-first", "in a round operations run before their messages have come", _by_rounds(_runs_first)),
-    Slip(
+    KnownMistake("runs-first", "in a round operations run before their messages have come", _by_rounds(_runs_first)),
+    KnownMistake(
         "operation-by-operation",
         "in a round each message comes just before its operation, so a rank that runs first sends late: "
         "first all messages of the round, then its operations",

@@ -9,11 +9,11 @@ from hybridlab import formulas
 from hybridlab.costs import Costs
 from hybridlab.course.checking.answers import require_parts, require_text
 from hybridlab.course.checking.builds import build_task
-from hybridlab.course.checking.checking import Feedback, Rung, right, task, wrong
+from hybridlab.course.checking.checking import Feedback, PartialCredit, right, task, wrong
 from hybridlab.course.labs.lab07.executors import lines_of_schedule
 from hybridlab.course.checking.questions import Number, Question, number_task
 from hybridlab.course.labs.lab16.rendezvous import judge_plans, last_actions, read_plans
-from hybridlab.course.labs.lab16.rendezvous import SLIPS_OF_ACTIONS, as_it_comes, orders_to_connect
+from hybridlab.course.labs.lab16.rendezvous import MISTAKES_OF_ACTIONS, as_it_comes, orders_to_connect
 from hybridlab.course.labs.lab16.rendezvous_twists import ACTION_TWISTS
 from hybridlab.errors import HybridLabError
 from hybridlab.schedule import Schedule, inputs_from_others, read_action
@@ -140,11 +140,11 @@ build_task(
     signature="communication(orders, needs, rank)",
     cases=orders_to_connect,
     reads=read_plans,
-    slips=SLIPS_OF_ACTIONS,
+    mistakes=MISTAKES_OF_ACTIONS,
     twists=ACTION_TWISTS,
-    rungs=[
-        Rung("free of deadlocks, but longer than the order alone", 0.5, ("longer",)),
-        Rung("right for all orders that can run", 0.75, ("not-refused",)),
+    partial_credit=[
+        PartialCredit("free of deadlocks, but longer than the order alone", 0.5, ("longer",)),
+        PartialCredit("right for all orders that can run", 0.75, ("not-refused",)),
     ],
     lesson="all ranks put the messages into one common order, so no circle of ranks can wait, and no operation starts later than it must",
 )(judge_plans)

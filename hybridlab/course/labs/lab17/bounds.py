@@ -11,7 +11,7 @@ from hybridlab.automatic import schedule_for
 from hybridlab.checks import counted
 from hybridlab.costs import Costs
 from hybridlab.course.checking.answers import plain_values, require_number
-from hybridlab.course.checking.builds import Case, Slip
+from hybridlab.course.checking.builds import Case, KnownMistake
 from hybridlab.course.checking.checking import Feedback, right, wrong
 from hybridlab.course.checking.twists import Function, Twist, in_words_of_the_page, show_changes, together
 
@@ -146,51 +146,51 @@ def _as_full_as_possible(microbatches: int, cap: int, forward: Times, backward: 
     return max(term for term, _, full in _terms(microbatches, cap, forward, backward, latency) if full == most)
 
 
-BOUND_SLIPS = (
-    Slip(
+BOUND_MISTAKES = (
+    KnownMistake(
         "work-alone",
         "this is the work of the busiest device: when does it start at the earliest, and what is left to do after its last backward?",
         _part_of_work(head=False, tail=False),
     ),
-    Slip("no-tail", "a device that is not device 0 has ended, but the step has not: other backwards follow", _part_of_work(True, False)),
-    Slip("no-head", "a device that is not device 0 cannot start at once: other forwards come first", _part_of_work(False, True)),
-    Slip(
+    KnownMistake("no-tail", "a device that is not device 0 has ended, but the step has not: other backwards follow", _part_of_work(True, False)),
+    KnownMistake("no-head", "a device that is not device 0 cannot start at once: other forwards come first", _part_of_work(False, True)),
+    KnownMistake(
         "one-microbatch",
         "this is the chain of one microbatch: each device has the work of all microbatches",
         lambda microbatches, cap, *times: _chain_of_one(*times),
     ),
-    Slip(
+    KnownMistake(
         "no-memory",
         "this does not use cap: when device 0 is full, a microbatch can only enter when another one has left",
         _without_memory,
     ),
-    Slip(
+    KnownMistake(
         "memory-alone",
         "this is the time in which device 0 is full again and again: the work of each device gives a bound, too",
         _memory_alone,
     ),
-    Slip("no-latency", "this does not use C: messages take time before a device starts and after it ends", _without_latency),
-    Slip(
+    KnownMistake("no-latency", "this does not use C: messages take time before a device starts and after it ends", _without_latency),
+    KnownMistake(
         "as-full-as-possible",
         "this lets device 0 be full as often as it can: a smaller k leaves more microbatches, and can give a higher bound",
         _as_full_as_possible,
     ),
-    Slip(
+    KnownMistake(
         "busiest-device",
         "this looks at the busiest device alone: another one can have a later start and more to follow",
         _busiest_device_alone,
     ),
-    Slip(
+    KnownMistake(
         "all-slow",
         "this is the time of 1F1B if all devices are as slow as the slowest: faster devices fill and drain sooner",
         _slowest_everywhere,
     ),
-    Slip(
+    KnownMistake(
         "counted-twice",
         "when device 0 has been full k times, k x cap microbatches have entered: only the others are left",
         _longest_rest,
     ),
-    Slip(
+    KnownMistake(
         "once-too-often",
         "device 0 must have been full only before microbatches that are left: k x cap is less than M",
         _once_too_often,

@@ -5,9 +5,9 @@ from typing import Any
 
 from hybridlab.course.puzzles import PUZZLES, YOUR_ORDER, Puzzle
 from hybridlab.course.checking.answers import Orders, require_orders
-from hybridlab.course.labs.lab17.bounds import BOUND_SLIPS, BOUND_TWISTS, Times, judge_bound, read_time, steps_to_bound
+from hybridlab.course.labs.lab17.bounds import BOUND_MISTAKES, BOUND_TWISTS, Times, judge_bound, read_time, steps_to_bound
 from hybridlab.course.checking.builds import build_task
-from hybridlab.course.checking.checking import Feedback, Rung, right, task, wrong
+from hybridlab.course.checking.checking import Feedback, PartialCredit, right, task, wrong
 from hybridlab.course.checking.drawing import Drawing, marked_by
 from hybridlab.errors import InvalidSchedule
 from hybridlab.schedule import Op, Schedule
@@ -20,21 +20,21 @@ def _prompt(name: str) -> str:
     return f"write an order of {sizes}, one line a device, that {room} and is as short as the shortest order"
 
 
-def _partial_credit(name: str) -> list[Rung]:
+def _partial_credit(name: str) -> list[PartialCredit]:
     """Return the partial credit of a puzzle: each rung above a schedule that can run earns an equal part of the points."""
-    _, _, *higher = PUZZLES[name].rungs
+    _, _, *higher = PUZZLES[name].partial_credit
     share = 1 / (1 + len(higher))
     reached = ["complete and able to run", *(rung.words.removeprefix("is ") for rung in higher)]
-    return [Rung(reached[place], share * (place + 1), (f"misses-{rung.name}",)) for place, rung in enumerate(higher)]
+    return [PartialCredit(reached[place], share * (place + 1), (f"misses-{rung.name}",)) for place, rung in enumerate(higher)]
 
 
-@task("lab17.t1", title="Two devices", prompt=_prompt("two-devices"), points=2, rungs=_partial_credit("two-devices"))
+@task("lab17.t1", title="Two devices", prompt=_prompt("two-devices"), points=2, partial_credit=_partial_credit("two-devices"))
 def two_devices(answer: Any) -> Feedback:
     """Judge an order for the first puzzle."""
     return _standing(answer, PUZZLES["two-devices"])
 
 
-@task("lab17.t2", title="Less memory", prompt=_prompt("little-memory"), points=3, rungs=_partial_credit("little-memory"))
+@task("lab17.t2", title="Less memory", prompt=_prompt("little-memory"), points=3, partial_credit=_partial_credit("little-memory"))
 def less_memory(answer: Any) -> Feedback:
     """Judge an order for the second puzzle."""
     return _standing(answer, PUZZLES["little-memory"])
@@ -45,7 +45,7 @@ def less_memory(answer: Any) -> Feedback:
     title="One activation more",
     prompt=_prompt("one-more-activation"),
     points=4,
-    rungs=_partial_credit("one-more-activation"),
+    partial_credit=_partial_credit("one-more-activation"),
 )
 def one_activation_more(answer: Any) -> Feedback:
     """Judge an order for the third puzzle."""
@@ -57,7 +57,7 @@ def one_activation_more(answer: Any) -> Feedback:
     title="Unequal devices",
     prompt=_prompt("unequal-devices"),
     points=5,
-    rungs=_partial_credit("unequal-devices"),
+    partial_credit=_partial_credit("unequal-devices"),
 )
 def unequal_devices(answer: Any) -> Feedback:
     """Judge an order for the fourth puzzle."""
@@ -95,7 +95,7 @@ def _marked_faults(orders: Orders) -> tuple[Op, ...]:
     signature="least_time(M, cap, F, B, C)",
     cases=steps_to_bound,
     reads=read_time,
-    slips=BOUND_SLIPS,
+    mistakes=BOUND_MISTAKES,
     twists=BOUND_TWISTS,
     without=("lower_bound", "optimality_gap", "optimum", "schedule_for"),
     lesson="an order that is as long as your bound is the shortest, and needs no other proof",
