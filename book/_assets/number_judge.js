@@ -114,11 +114,20 @@ globalThis.numberJudge = (() => {
 
   const counted = (count, thing) => `${fixed(count, 0, ",")} ${thing}${count === 1 ? "" : thing.endsWith("ch") ? "es" : "s"}`;
 
+  // The remainder has the sign of the divisor, as in Python, and in JavaScript the sign of the dividend.
+  function remainder(one, other) {
+    const rest = one % other;
+    if (rest === 0) return 0 * other;
+    return Math.sign(rest) === -Math.sign(other) ? rest + other : rest;
+  }
+
   const OPERATIONS = {
     "+": (one, other) => (Array.isArray(one) ? [...one, ...other] : one + other),
     "-": (one, other) => one - other,
     "*": (one, other) => one * other,
     "/": (one, other) => one / other,
+    "//": (one, other) => Math.round((one - remainder(one, other)) / other) || 0 * (one / other),
+    "%": remainder,
     "<": (one, other) => one < other,
     "<=": (one, other) => one <= other,
     ">": (one, other) => one > other,
@@ -127,7 +136,7 @@ globalThis.numberJudge = (() => {
     "!=": (one, other) => !equal(one, other),
     in: (item, items) => items.includes(item),
     "not in": (item, items) => !items.includes(item),
-    negative: (value) => -value,
+    "unary -": (value) => -value,
     at: (items, place) => items[place],
     list: (...items) => items,
     abs: Math.abs,

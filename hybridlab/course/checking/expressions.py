@@ -1,13 +1,14 @@
-"""Expressions about an answer, in rules and in sentences, as data: Python evaluates them, and so does the script of a page.
+"""Expressions as data: Python evaluates them, and so does the script of a page. They are never run as a program.
 
 A rule such as ``"value < truth"`` recognises a mistake. A sentence has expressions in braces, with a format behind a colon:
-``"{value} microbatches take {value * forward:.1f} ms"``. The grammar is a small part of Python's.
+``"{value} microbatches take {value * forward:.1f} ms"``. A formula such as ``"(r - s) % D"`` is the answer of a student. The grammar is a
+small part of Python's.
 """
 
 import ast
 import operator
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from types import MappingProxyType
@@ -29,14 +30,17 @@ FIELD = re.compile(r"\{([^{}:]+)(?::([^{}:]*))?\}")
 FORMAT = re.compile(r"(\.\d+)?g|,?\.\d+f")
 PLAIN = ".10g"  # the format of a field without one
 OPERATORS: dict[type[ast.AST], str] = {
-    ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.Eq: "==",
-    ast.NotEq: "!=", ast.In: "in", ast.NotIn: "not in", ast.And: "and", ast.Or: "or", ast.USub: "negative",
+    ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.FloorDiv: "//", ast.Mod: "%", ast.USub: "unary -",
+    ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.Eq: "==", ast.NotEq: "!=", ast.In: "in", ast.NotIn: "not in",
+    ast.And: "and", ast.Or: "or",
 }  # fmt: skip
 OPERATIONS: dict[str, Callable[..., Any]] = {
     "+": operator.add,  # of two lists: one after the other
     "-": operator.sub,
     "*": operator.mul,
     "/": operator.truediv,
+    "//": operator.floordiv,
+    "%": operator.mod,
     "<": operator.lt,
     "<=": operator.le,
     ">": operator.gt,
@@ -45,7 +49,7 @@ OPERATIONS: dict[str, Callable[..., Any]] = {
     "!=": operator.ne,
     "in": lambda item, items: item in items,
     "not in": lambda item, items: item not in items,
-    "negative": operator.neg,
+    "unary -": operator.neg,
     "at": lambda items, place: items[int(place)],
     "list": lambda *items: list(items),
     "abs": abs,
@@ -61,6 +65,10 @@ OPERATIONS: dict[str, Callable[..., Any]] = {
     "counted": lambda count, thing: counted(int(count), thing),
 }
 LAZY = ("name", "and", "or", "if")  # operations that do not evaluate all their operands
+ARITHMETIC = ("+", "-", "*", "//", "%", "unary -")  # operations of a formula, which computes with whole numbers
+LONGEST_FORMULA = 200  # characters
+FORMULA_SIGNS = re.compile(r"[A-Za-z0-9_+\-*/%() \t\n]*")
+RUN_TOGETHER = re.compile(r"\d[A-Za-z_]")
 
 
 @dataclass(frozen=True)
@@ -124,10 +132,9 @@ def parsed(text: str) -> Node:
     hybridlab.errors.HybridLabError: the expression 'value.real' has 'value.real', which pages cannot evaluate
     """
     try:
-        tree = ast.parse(text.strip(), mode="eval").body
-    except SyntaxError:
+        return _node(ast.parse(text.strip(), mode="eval").body, text)
+    except (SyntaxError, RecursionError, MemoryError):
         raise HybridLabError(f"{text!r} is no expression: write one such as 'value < 3'", "no-expression") from None
-    return _node(tree, text)
 
 
 def _node(tree: ast.AST, text: str) -> Node:
@@ -141,8 +148,10 @@ def _node(tree: ast.AST, text: str) -> Node:
             return "name", name
         case ast.BinOp(left, sign, right) | ast.Compare(left, [sign], [right]) if type(sign) in OPERATORS:
             return OPERATORS[type(sign)], *of(left, right)
-        case ast.UnaryOp(ast.USub(), operand):
-            return "negative", *of(operand)
+        case ast.UnaryOp(ast.USub() as sign, operand):
+            return OPERATORS[type(sign)], *of(operand)
+        case ast.UnaryOp(ast.UAdd(), operand):
+            return _node(operand, text)
         case ast.BoolOp(sign, operands):
             return OPERATORS[type(sign)], *of(*operands)
         case ast.IfExp(condition, then, otherwise):
@@ -280,3 +289,72 @@ def mistake_behind(
     recognised = (mistake for mistake in mistakes if isinstance(mistake[0], str) and evaluated(parsed(mistake[0]), known))
     found = nearest[1] if nearest else next(recognised, None)
     return (found[1], filled(found[2], known)) if found else None
+
+
+def formula_of(text: str, names: Collection[str], what: str) -> Callable[..., int]:
+    """Return a function for a formula of whole numbers, written with + - * // % and brackets: ``function(r=3, s=1, D=4)`` is its value.
+
+    Parameters
+    ----------
+    text : str
+        The formula.
+    names : collection of str
+        The names that it may use.
+    what : str
+        The name of the formula in errors.
+
+    Raises
+    ------
+    HybridLabError
+        The text has anything else, or a call of the function divides by zero.
+
+    Examples
+    --------
+    >>> formula_of("(r - s) % D", ("r", "s", "D"), "the rule")(r=0, s=1, D=4)
+    3
+    >>> formula_of("(r - s) % N", ("r", "s", "D"), "the rule")
+    Traceback (most recent call last):
+    hybridlab.errors.HybridLabError: the rule has a name 'N': it knows D, r, s
+    """
+    if len(text) > LONGEST_FORMULA:
+        raise HybridLabError(f"{what} has {len(text)} characters: at most {LONGEST_FORMULA} are read", "too-long")
+    joined = RUN_TOGETHER.search(text)
+    if joined or not FORMULA_SIGNS.fullmatch(text):
+        advice = f"write {joined[0][0]} * {joined[0][1]}" if joined else "write it with + - * // % and brackets"
+        raise HybridLabError(f"{what} cannot be read: {advice}, such as (r + 2 * s) % D, not {short_repr(text)}", "not-a-formula")
+    try:
+        node = parsed(" ".join(text.split()))
+    except HybridLabError as why:
+        if why.code == "no-expression":
+            message = f"{what} is not a complete formula: {short_repr(text)}; write one such as (r + 2 * s) % D"
+            raise HybridLabError(message, "incomplete-formula") from None
+        raise _not_arithmetic(what) from None
+    _require_arithmetic(node, names, what)
+
+    def value(**values: int) -> int:
+        try:
+            return int(evaluated(node, values))
+        except ZeroDivisionError:
+            setting = ", ".join(f"{name} = {each}" for name, each in values.items())
+            raise HybridLabError(f"{what} divides by zero for {setting}", "division-by-zero") from None
+
+    return value
+
+
+def _require_arithmetic(node: Node, names: Collection[str], what: str) -> None:
+    match node:
+        case ("name", name):
+            if name not in names:
+                raise HybridLabError(f"{what} has a name {name!r}: it knows {', '.join(sorted(names))}", "unknown-name")
+        case ("/", *_):
+            raise HybridLabError(f"{what} divides with /, which leaves fractions: take // or %", "true-division")
+        case (operation, *operands) if operation in ARITHMETIC:
+            for operand in operands:
+                _require_arithmetic(operand, names, what)
+        case _:
+            if type(node) is not int:  # True is a whole number, too
+                raise _not_arithmetic(what)
+
+
+def _not_arithmetic(what: str) -> HybridLabError:
+    return HybridLabError(f"{what} may have names, whole numbers, + - * // % and brackets, nothing else", "not-arithmetic")

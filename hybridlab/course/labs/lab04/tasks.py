@@ -10,10 +10,9 @@ from hybridlab.collectives import all_reduce_factors
 from hybridlab.course.checking.answers import require_entries, require_text
 from hybridlab.course.checking.builds import build_task
 from hybridlab.course.checking.checking import Feedback, right, task, wrong
-from hybridlab.course.checking.expressions import filled
+from hybridlab.course.checking.expressions import filled, formula_of
 from hybridlab.course.checking.questions import Number, Question, number_task
-from hybridlab.course.labs.lab04.ring_messages import Messages, cases, judge_ring, read_ring, slips
-from hybridlab.course.labs.lab04.ring_messages import TWISTS
+from hybridlab.course.labs.lab04.ring_messages import TWISTS, Messages, cases, judge_ring, read_ring, mistakes
 from hybridlab.course.labs.lab04.rings import (
     FAULTS,
     HALVES,
@@ -30,7 +29,6 @@ from hybridlab.course.labs.lab04.rings import (
     is_published,
     is_right,
 )
-from hybridlab.course.labs.lab04.rules import Formula
 from hybridlab.errors import HybridLabError
 
 CHECKS = ("equal", "bytes", "same", "mean")
@@ -280,7 +278,7 @@ def what_a_check_lets_through(answer: object) -> Feedback:
     signature="ring_all_reduce(values)",
     cases=cases,
     reads=read_ring,
-    slips=slips(),
+    mistakes=mistakes(),
     fresh=True,
     twists=TWISTS,
     lesson="D-1 steps add up and D-1 steps pass the results on; from step 1 on a rank sends the chunk that it has just received",
@@ -340,5 +338,5 @@ def _letters(value: object, check: str) -> set[str]:
 
 
 def _rule(text: object, half: str) -> Rule:
-    formula = Formula(require_text(text, f"the {half}", "(r + 2 * s) % D"), {"r", "s", "D"}, f"the {half}")
+    formula = formula_of(require_text(text, f"the {half}", "(r + 2 * s) % D"), ("r", "s", "D"), f"the {half}")
     return lambda rank, step, ranks: formula(r=rank, s=step, D=ranks)
