@@ -9,17 +9,8 @@ from hybridlab.checks import short_repr
 from hybridlab.errors import HybridLabError
 from hybridlab.schedule import Kind, Op, Schedule
 from hybridlab.step.replicas import holders
-from hybridlab.training.network import (
-    Activations,
-    Halfway,
-    Network,
-    activated,
-    add_weight_gradients,
-    backward_through,
-    cross_entropy,
-    forward_through,
-    slope,
-)
+from hybridlab.training.network import Network
+from hybridlab.training.stages import Activations, Halfway, stages_of
 
 
 class RealStep:
@@ -77,13 +68,11 @@ class RealStep:
         if weights.ndim != 1:
             wanted = f"weights must be one vector for all devices, shape ({network.parameters},)"
             raise HybridLabError(f"{wanted}, not {weights.shape}", "wrong-shape")
-        cut = network.stages(schedule.stages)
-        ends = np.cumsum([network.count(layers) for layers in cut])
-        parts = np.split(weights, ends[:-1])
-        self._layers = [network.unpacked(part, layers) for part, layers in zip(parts, cut, strict=True)]
+        by_stage, cut = network.split(weights, schedule.stages), network.stages(schedule.stages)
+        self._stages = stages_of(network, by_stage)
         places = [(int(holder), stage) for stage, ranks in enumerate(holders(schedule, len(self._labels))) for holder in ranks]
-        self._gradients = {place: np.zeros(parts[place[1]].shape) for place in places if rank in (None, place[0])}
-        self._layer_gradients = {place: network.unpacked(own, cut[place[1]]) for place, own in self._gradients.items()}
+        self._gradients = {place: np.zeros(by_stage[place[1]].shape) for place in places if rank in (None, place[0])}
+        self._sums = {place: network.unpacked(own, cut[place[1]]) for place, own in self._gradients.items()}
         self._losses = np.zeros(self._labels.shape[:2])
         # All threads share these two dicts. Each entry is used by one thread only: its key begins with the rank of this thread.
         self._kept: dict[tuple[int, int, int], Activations] = {}
@@ -118,32 +107,27 @@ class RealStep:
         message : array, optional
             The output that the operation needs from another stage.
         """
-        place, layers = (rank, op.stage, op.microbatch), self._layers[op.stage]
+        place, stage, last = (rank, op.stage, op.microbatch), self._stages[op.stage], op.stage == self.schedule.stages - 1
         if op.kind is Kind.F:
-            return self._forward(place, op, message)
+            return self._forward(place, message, last)
         if op.kind is Kind.W:
-            add_weight_gradients(self._layer_gradients[rank, op.stage], self._halfway.pop(place))
+            self._halfway.pop(place).add_weight_gradients(self._sums[rank, op.stage])
             return None
-        inputs, output = self._kept.pop(place)
-        last = op.stage == self.schedule.stages - 1
-        delta = output if last else message * slope(output, self.network.activation)
-        halfway = backward_through(layers, inputs, delta, self.network.activation)
+        halfway = stage.backward(self._kept.pop(place), 1.0 if last else message)
         if op.kind is Kind.I:
             self._halfway[place] = halfway
         else:
-            add_weight_gradients(self._layer_gradients[rank, op.stage], halfway)
-        return halfway.deltas[0] @ layers[0].matrix.T if op.stage else None
+            halfway.add_weight_gradients(self._sums[rank, op.stage])
+        return stage.input_gradient(halfway) if op.stage else None
 
-    def _forward(self, place: tuple[int, int, int], op: Op, message: Any) -> Floats | None:
-        replica = place[0] // self.schedule.devices
-        stage_input = message if op.stage else self._inputs[replica, op.microbatch]
-        inputs, output = forward_through(self._layers[op.stage], stage_input, self.network.activation)
-        if op.stage < self.schedule.stages - 1:
-            output = activated(output, self.network.activation)
-            self._kept[place] = Activations(inputs, output)
+    def _forward(self, place: tuple[int, int, int], message: Any, last: bool) -> Floats | None:
+        rank, stage, microbatch = place
+        replica = rank // self.schedule.devices
+        stage_input = message if stage else self._inputs[replica, microbatch]
+        if not last:
+            output, self._kept[place] = self._stages[stage].forward(stage_input)
             return output
-        losses, gradient = cross_entropy(output, self._labels[replica, op.microbatch])
-        self._losses[replica, op.microbatch] = losses
-        samples = self._labels[0].size  # samples of one replica
-        self._kept[place] = Activations(inputs, gradient * self.schedule.copies / samples)
+        samples = self._labels[0].size / self.schedule.copies  # of one replica, for one copy of the weights
+        losses, self._kept[place] = self._stages[stage].loss(stage_input, self._labels[replica, microbatch], samples)
+        self._losses[replica, microbatch] = losses
         return None

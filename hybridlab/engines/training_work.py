@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -96,8 +95,6 @@ class TrainingWork(StepWork):
         self._schedule, self._network, self._data = schedule, network, data_for(network, data)
         self._shape = shape_of_labels(batch, replicas, schedule.microbatches)
         self._batch, self._rate, self._seed = batch, checked_rate(learning_rate), seed
-        ends = np.cumsum([0, *(network.count(layers) for layers in network.stages(schedule.stages))]).tolist()
-        self._parts = [slice(*each) for each in pairwise(ends)]  # where the weights of each stage stand
         self._holders = holders(schedule, self._shape[0])
         self._ranks: dict[int, _RankState] = {}  # in a process of its own, a rank finds only itself here
 
@@ -123,16 +120,16 @@ class TrainingWork(StepWork):
     def update(self, rank: int) -> None:
         """Take one step of SGD with the averaged gradients."""
         state = self._ranks[rank]
+        by_stage = self._network.split(state.weights, self._schedule.stages)
         for stage in held_stages(self._holders, rank):
-            part = self._parts[stage]
-            state.weights[part] = state.weights[part] - self._rate * self.gradients(rank, stage)
+            by_stage[stage] -= self._rate * self.gradients(rank, stage)
         state.losses.append(self._step(rank).loss)
 
     def result(self, rank: int) -> RankTrained:
         """Return the weights and the losses of the rank."""
         state = self._ranks.pop(rank)
-        held = held_stages(self._holders, rank)
-        return RankTrained({stage: state.weights[self._parts[stage]].copy() for stage in held}, tuple(state.losses))
+        by_stage = self._network.split(state.weights, self._schedule.stages)
+        return RankTrained({stage: by_stage[stage].copy() for stage in held_stages(self._holders, rank)}, tuple(state.losses))
 
     def _step(self, rank: int) -> RealStep:
         return self._ranks[rank].step

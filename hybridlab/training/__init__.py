@@ -2,16 +2,16 @@
 
 ``digits`` returns the data and ``Network`` has the layers. ``train_alone`` trains on one device, and its result is the reference for
 training on many devices. ``train`` runs a schedule operation by operation (``Executor``, or a function of your own on the
-``stage_functions``). It averages the gradients by a ring
-all-reduce in a wire format. ``accuracy_check`` compares the results of ``train`` with the result of ``train_alone``.
+``stage_functions``). It averages the gradients by a ring all-reduce in a wire format. ``accuracy_check`` compares the results of
+``train`` with the result of ``train_alone``.
 """
 
 from hybridlab.training.accuracy import AccuracyRow, AccuracyTable, accuracy_check
 from hybridlab.training.alone import Trained, TrainedAlone, loss_and_gradient, train_alone
 from hybridlab.training.data import DataSet, batches, digits
 from hybridlab.training.executor import Executor
-from hybridlab.training.network import Activations, Halfway, Layer, Network
-from hybridlab.training.stages import stage_functions
+from hybridlab.training.network import Layer, Network
+from hybridlab.training.stages import Activations, stage_functions
 from hybridlab.training.training import in_running_order, train
 
 __all__ = [
@@ -20,7 +20,6 @@ __all__ = [
     "Activations",
     "DataSet",
     "Executor",
-    "Halfway",
     "Layer",
     "Network",
     "Trained",

@@ -1,28 +1,20 @@
-"""The executor, which runs the operations of a schedule one by one on real arrays, with explicit messages between stages."""
+"""The executor, which runs the operations of a schedule one by one on real arrays, and an executor of the caller in its place."""
 
-from collections.abc import Iterable, Sequence
-from typing import TypeVar
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, TypeVar
 
 import numpy as np
 
 from hybridlab.arrays import Floats, Ints, readonly
-from hybridlab.checks import counted, each_of, short_repr, whole_number
+from hybridlab.checks import counted, each_of, numbers, short_repr, whole_number
 from hybridlab.errors import HybridLabError
-from hybridlab.schedule import Kind, Op
-from hybridlab.training.network import (
-    Activations,
-    Halfway,
-    Network,
-    activated,
-    add_weight_gradients,
-    backward_through,
-    cross_entropy,
-    forward_through,
-    slope,
-)
+from hybridlab.schedule import Kind, Op, Schedule
+from hybridlab.training.network import Network
+from hybridlab.training.stages import Activations, Backward, Forward, Halfway, stage_functions, stages_of
 
 StageAndMicrobatch = tuple[int, int]
 Content = TypeVar("Content")
+RunPipeline = Callable[[list[str], Forward, Backward, list[Floats]], tuple[float, Sequence[Floats]]]
 
 
 class Executor:
@@ -76,12 +68,12 @@ class Executor:
         self.copies = 1 + max(self.copy_of, default=0)
         self.device_of = tuple(whole_number(each, "a device", at_least=0) for each in each_of(device_of, "device_of names devices"))
         cut = network.stages(len(self.device_of) // self.copies)
-        self._stages = len(cut)
+        self._depth = len(cut)
         if len(self.device_of) % self.copies:
             wanted = f"device_of must name equally many devices for each of {self.copies} copies"
             raise HybridLabError(f"{wanted}, not {short_repr(self.device_of)}", "not-divisible")
-        for first in range(0, len(self.device_of), self._stages):
-            counts = np.bincount(self.device_of[first : first + self._stages], minlength=1 + max(self.device_of))
+        for first in range(0, len(self.device_of), self._depth):
+            counts = np.bincount(self.device_of[first : first + self._depth], minlength=1 + max(self.device_of))
             if (counts != counts[0]).any():
                 wanted = "every device from 0 on must hold equally many stages"
                 raise HybridLabError(f"{wanted}, but they hold {short_repr(counts.tolist())}", "uneven-stages")
@@ -94,10 +86,10 @@ class Executor:
         self.labels = labels
         self.losses = np.zeros(len(labels))
         self.gradients = tuple(np.zeros_like(flat) for flat in weights)
-        # both lists have one entry for each entry of device_of: the layers of that stage
-        self._layers, self._layer_gradients = (
-            [network.unpacked(rows[stage][copy :: self.copies], cut[stage]) for copy in range(self.copies) for stage in range(self._stages)]
-            for rows in (weights, self.gradients)
+        # one entry for each entry of device_of; the sums of the gradients are laid out as the weights
+        self._stages, self._sums = (
+            [stage for copy in range(self.copies) for stage in stages_of(network, [rows[copy :: self.copies] for rows in arrays])]
+            for arrays in (weights, self.gradients)
         )
         self._arrived: dict[StageAndMicrobatch, Floats] = {(0, microbatch): inputs[:, microbatch] for microbatch in range(labels.shape[1])}
         self._returned: dict[StageAndMicrobatch, Floats] = {}
@@ -112,7 +104,7 @@ class Executor:
 
         It is counted as in :class:`Timeline`: the activations of one microbatch on all stages of the device count as 1.
         """
-        return np.array(self._peak) / (self._stages // len(self._alive))
+        return np.array(self._peak) / (self._depth // len(self._alive))
 
     def run(self, ops: Iterable[Op]) -> None:
         """Run operations one by one, in any order in which the input of each operation exists when it runs.
@@ -129,8 +121,8 @@ class Executor:
         """
         steps = {Kind.F: self._forward, Kind.B: self._backward, Kind.I: self._input_gradient, Kind.W: self._weight_gradient}
         for op in each_of(ops, "run takes the operations of a pipeline, one after the other"):
-            if not isinstance(op, Op) or op.stage not in range(self._stages) or not isinstance(op.kind, Kind):
-                pipeline = f"this pipeline of {counted(self._stages, 'stage')}"
+            if not isinstance(op, Op) or op.stage not in range(self._depth) or not isinstance(op.kind, Kind):
+                pipeline = f"this pipeline of {counted(self._depth, 'stage')}"
                 raise HybridLabError(f"{short_repr(op)} is not an operation of {pipeline}", "unknown-operation")
             steps[op.kind](op)
         unfinished = {**self._halfway, **self._kept, **self._returned, **self._arrived}
@@ -139,25 +131,17 @@ class Executor:
             raise HybridLabError(f"the order ends too early: microbatch {microbatch} is not finished on stage {stage}", "unfinished")
 
     def _forward(self, op: Op) -> None:
-        stage_input = _take_out(self._arrived, op, "no input has arrived there")
-        inputs, output = forward_through(self._layers[self._place(op)], stage_input, self.network.activation)
+        stage, stage_input = self._stages[self._place(op)], _take_out(self._arrived, op, "no input has arrived there")
         if self._is_last(op.stage):
-            output = self._add_loss(output, self.labels[:, op.microbatch])
+            losses, activations = stage.loss(stage_input, self.labels[:, op.microbatch], self.samples / self.copies)
+            self.losses += losses / self.samples
         else:
-            output = readonly(activated(output, self.network.activation))
-            self._arrived[op.stage + 1, op.microbatch] = output
-        self._kept[op.stage, op.microbatch] = Activations(inputs, output)
+            output, activations = stage.forward(stage_input)
+            self._arrived[op.stage + 1, op.microbatch] = readonly(output)
+        self._kept[op.stage, op.microbatch] = activations
         device = self.device_of[self._place(op)]
         self._alive[device] += 1
         self._peak[device] = max(self._peak[device], self._alive[device])
-
-    def _add_loss(self, scores: Floats, labels: Ints) -> Floats:
-        """Add the loss of a microbatch to the losses, and return the gradient at its scores, multiplied by the number of copies."""
-        losses, gradient = cross_entropy(scores, labels)
-        self.losses += losses / self.samples
-        gradient *= self.copies
-        gradient /= self.samples
-        return gradient
 
     def _backward(self, op: Op) -> None:
         self._add_gradients(op, self._halfway_of(op))
@@ -173,29 +157,24 @@ class Executor:
         place = op.stage, op.microbatch
         if place not in self._kept:
             raise _no_input(op, "its forward has not run")
-        if self._is_last(op.stage):
-            inputs, delta = self._kept.pop(place)
-        else:
-            gradient = _take_out(self._returned, op, f"stage {op.stage + 1} has sent no gradient")
-            inputs, output = self._kept.pop(place)
-            delta = gradient * slope(output, self.network.activation)
-        layers = self._layers[self._place(op)]
-        halfway = backward_through(layers, inputs, delta, self.network.activation)
+        gradient = 1.0 if self._is_last(op.stage) else _take_out(self._returned, op, f"stage {op.stage + 1} has sent no gradient")
+        stage = self._stages[self._place(op)]
+        halfway = stage.backward(self._kept.pop(place), gradient)
         if op.stage:
-            self._returned[op.stage - 1, op.microbatch] = readonly(halfway.deltas[0] @ layers[0].matrix.swapaxes(-1, -2))
+            self._returned[op.stage - 1, op.microbatch] = readonly(stage.input_gradient(halfway))
         return halfway
 
     def _add_gradients(self, op: Op, halfway: Halfway) -> None:
         """Add the weight gradients of a microbatch to the gradients of its stage, and count its activations as freed."""
-        add_weight_gradients(self._layer_gradients[self._place(op)], halfway)
+        halfway.add_weight_gradients(self._sums[self._place(op)].layers)
         self._alive[self.device_of[self._place(op)]] -= 1
 
     def _place(self, op: Op) -> int:
         """Return the index in ``device_of`` that belongs to the operation's stage and its microbatch's copy of the weights."""
-        return self.copy_of[op.microbatch] * self._stages + op.stage
+        return self.copy_of[op.microbatch] * self._depth + op.stage
 
     def _is_last(self, stage: int) -> bool:
-        return stage == self._stages - 1
+        return stage == self._depth - 1
 
 
 def _copies_of_microbatches(copy_of: Iterable[int], microbatches: int) -> tuple[int, ...]:
@@ -217,3 +196,45 @@ def _take_out(mailbox: dict[StageAndMicrobatch, Content], op: Op, reason: str) -
 
 def _no_input(op: Op, reason: str) -> HybridLabError:
     return HybridLabError(f"{op} runs before its input exists: {op.words} cannot start, {reason}", "too-early")
+
+
+def order_lines(schedule: Schedule) -> list[str]:
+    """Return the operations of each device in running order, one line a device, such as ``"0F0 0F1 0B0 0B1"``.
+
+    Raises :class:`HybridLabError` if a device holds several stages, or if the schedule splits the backward.
+    """
+    if schedule.copies > 1 or schedule.device_of != tuple(range(schedule.devices)) or any(op.kind in "IW" for op in schedule.ops):
+        raise HybridLabError(
+            f"run_pipeline runs whole backwards, with stage d on device d: {schedule.name} does not; take gpipe, 1f1b or eager-1f1b",
+            "does-not-fit",
+        )
+    return [" ".join(map(str, order)) for order in schedule.orders]
+
+
+def gradients_by(
+    run_pipeline: RunPipeline, lines: list[str], network: Network, weights: Sequence[Floats], inputs: Floats, labels: Ints
+) -> tuple[Floats, tuple[Floats, ...]]:
+    """Return the losses (replicas,) and the gradients of each stage (replicas, parameters) that an executor finds for one step.
+
+    ``weights`` have shape (replicas, parameters) for each stage; ``inputs`` and ``labels`` are those of :class:`Executor`.
+    """
+    losses, gradients = np.zeros(len(labels)), tuple(np.zeros_like(flat) for flat in weights)
+    for replica, (samples, classes) in enumerate(zip(inputs, labels, strict=True)):
+        functions = stage_functions(network, [flat[replica] for flat in weights], classes)
+        result = run_pipeline(list(lines), *functions, list(samples))
+        if not _is_result(result, len(weights)):
+            wanted = f"run_pipeline must return a loss and a list of gradients for {counted(len(weights), 'stage')}"
+            raise HybridLabError(f"{wanted}, not {short_repr(result)}", "wrong-shape")
+        losses[replica] = result[0]
+        for stage, gradient in enumerate(result[1]):
+            if np.shape(gradient) != gradients[stage][replica].shape:
+                wanted = f"run_pipeline must return a gradient of shape {gradients[stage][replica].shape} for stage {stage}"
+                raise HybridLabError(f"{wanted}, not {np.shape(gradient)}", "wrong-shape")
+            gradients[stage][replica] = numbers(gradient, "a gradient of run_pipeline")
+    return losses, gradients
+
+
+def _is_result(result: Any, stages: int) -> bool:
+    """Whether ``result`` is a loss and a list with something for each stage."""
+    pair = isinstance(result, (tuple, list)) and len(result) == 2
+    return pair and isinstance(result[0], (int, float)) and isinstance(result[1], (tuple, list)) and len(result[1]) == stages

@@ -1,4 +1,4 @@
-"""A small network whose layers are spread over stages, and the arithmetic of one stage: forward, loss and both gradients."""
+"""A small network whose layers are spread over stages: its sizes, its parameters, and its activation."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -108,6 +108,11 @@ class Network:
         ends = [stage * least + min(stage, more) for stage in range(count + 1)]
         return tuple(range(start, end) for start, end in pairwise(ends))
 
+    def split(self, flat: Floats, count: int) -> list[Floats]:
+        """Return the parameters of each of ``count`` stages, as views of ``flat``, which has shape (..., parameters)."""
+        ends = np.cumsum([self.count(layers) for layers in self.stages(count)])
+        return np.split(flat, ends[:-1], axis=-1)
+
     def initial(self, rng: np.random.Generator) -> Floats:
         """Return random first parameters, shape (parameters,), which do not depend on the number of stages.
 
@@ -215,73 +220,6 @@ class Network:
         if ((labels < 0) | (labels >= self.sizes[-1])).any():
             raise HybridLabError(f"{wanted}, not numbers from {labels.min()} to {labels.max()}", "out-of-range")
         return inputs, labels
-
-
-class Activations(NamedTuple):
-    """The arrays that a forward keeps on its device for the backward (B or I) of the same stage and microbatch.
-
-    Parameters
-    ----------
-    inputs : tuple of arrays, each of shape (replicas, samples, features)
-        The input of each layer of the stage. It is also the output of the layer before. The backward computes the slope of the
-        activation from it.
-    output : array, shape (replicas, samples, features)
-        The output of the last layer of the stage. The last stage keeps the gradient of the loss with respect to the scores instead.
-    """
-
-    inputs: tuple[Floats, ...]
-    output: Floats
-
-
-class Halfway(NamedTuple):
-    """The arrays that an input gradient (I) keeps on its device for the weight gradient (W) of the same stage and microbatch.
-
-    Parameters
-    ----------
-    inputs : tuple of arrays
-        The input of each layer of the stage.
-    deltas : tuple of arrays
-        For each layer, the gradient of the loss with respect to its sums, which are the numbers before its activation.
-    """
-
-    inputs: tuple[Floats, ...]
-    deltas: tuple[Floats, ...]
-
-
-def forward_through(layers: Sequence[Layer], stage_input: Floats, activation: str) -> tuple[tuple[Floats, ...], Floats]:
-    """Return the input of each layer of a stage, and the sums of the last layer, to which no activation is applied yet."""
-    inputs = [stage_input]
-    *hidden, last = layers
-    for layer in hidden:
-        inputs.append(activated(inputs[-1] @ layer.matrix + layer.bias, activation))
-    return tuple(inputs), inputs[-1] @ last.matrix + last.bias
-
-
-def cross_entropy(scores: Floats, labels: Ints) -> tuple[Floats, Floats]:
-    """Return the cross-entropy of softmax, summed over the samples, and its gradient with respect to the scores.
-
-    ``scores`` have shape (..., samples, classes) and ``labels`` have shape (..., samples). The gradient is softmax minus 1 at the label,
-    and softmax elsewhere.
-    """
-    scores = scores - scores.max(axis=-1, keepdims=True)
-    logarithms = scores - np.log(np.exp(scores).sum(axis=-1, keepdims=True))
-    at_label = np.arange(scores.shape[-1]) == labels[..., None]
-    return -logarithms.sum(axis=(-2, -1), where=at_label), np.exp(logarithms) - at_label
-
-
-def backward_through(layers: Sequence[Layer], inputs: tuple[Floats, ...], delta: Floats, activation: str) -> Halfway:
-    """Return the gradients with respect to the sums of each layer of a stage; ``delta`` is the gradient for the last layer."""
-    deltas = [delta]
-    for layer, layer_input in zip(layers[:0:-1], inputs[:0:-1], strict=True):  # from the last layer to the second
-        deltas.append(deltas[-1] @ layer.matrix.swapaxes(-1, -2) * slope(layer_input, activation))
-    return Halfway(inputs, tuple(deltas[::-1]))
-
-
-def add_weight_gradients(sums: Sequence[Layer], halfway: Halfway) -> None:
-    """Add the weight gradients of a microbatch to ``sums``, in place."""
-    for layer, inputs, delta in zip(sums, *halfway, strict=True):
-        layer.matrix[...] += inputs.swapaxes(-1, -2) @ delta
-        layer.bias[...] += delta.sum(axis=-2, keepdims=True)
 
 
 def activated(sums: Floats, activation: str) -> Floats:

@@ -1,28 +1,116 @@
-"""The stages of a network as two plain functions, forward and backward, and training steps by an executor that is built on them."""
+"""The arithmetic of one stage: forward, loss, backward, input gradient and weight gradient. Its callers store the results and send them."""
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from hybridlab.arrays import Floats, Ints, readonly
-from hybridlab.checks import counted, each_of, numbers, short_repr
-from hybridlab.errors import HybridLabError
-from hybridlab.schedule import Schedule
-from hybridlab.training.network import (
-    Activations,
-    Network,
-    activated,
-    add_weight_gradients,
-    backward_through,
-    cross_entropy,
-    forward_through,
-    slope,
-)
+from hybridlab.checks import each_of
+from hybridlab.training.network import Layer, Network, activated, slope
+
+
+class Activations(NamedTuple):
+    """The arrays that a forward leaves on its device for the backward (B or I) of the same stage and microbatch.
+
+    Parameters
+    ----------
+    inputs : tuple of arrays, each of shape (replicas, samples, features)
+        The input of each layer of the stage. It is also the output of the layer before. The backward computes the slope of the
+        activation from it.
+    slope : array, shape (replicas, samples, features)
+        The derivative of the stage's output with respect to the sums of its last layer. The output of the last stage is the loss.
+    """
+
+    inputs: tuple[Floats, ...]
+    slope: Floats
+
+
+class Halfway(NamedTuple):
+    """The arrays that an input gradient (I) leaves on its device for the weight gradient (W) of the same stage and microbatch.
+
+    Parameters
+    ----------
+    inputs : tuple of arrays
+        The input of each layer of the stage.
+    deltas : tuple of arrays
+        For each layer, the gradient of the loss with respect to its sums, which are the numbers before its activation.
+    """
+
+    inputs: tuple[Floats, ...]
+    deltas: tuple[Floats, ...]
+
+    def add_weight_gradients(self, sums: Sequence[Layer]) -> None:
+        """Add the weight gradients of the microbatch to ``sums``, in place."""
+        for layer, inputs, delta in zip(sums, *self, strict=True):
+            layer.matrix[...] += inputs.swapaxes(-1, -2) @ delta
+            layer.bias[...] += delta.sum(axis=-2, keepdims=True)
+
+
+class Stage(NamedTuple):
+    """The layers of one stage, and what its operations compute for one microbatch.
+
+    A backward (B) is :meth:`backward`, :meth:`input_gradient` and :meth:`Halfway.add_weight_gradients`. Where it is split, I is the first
+    two of them and W the third.
+
+    Parameters
+    ----------
+    layers : tuple of Layer
+        The weights of the stage.
+    activation : str
+        The activation of the network.
+    """
+
+    layers: tuple[Layer, ...]
+    activation: str
+
+    def forward(self, stage_input: Floats) -> tuple[Floats, Activations]:
+        """Return the output of a stage before the last, and its activations."""
+        inputs, sums = self._inputs_and_sums(stage_input)
+        output = activated(sums, self.activation)
+        return output, Activations(inputs, slope(output, self.activation))
+
+    def loss(self, stage_input: Floats, labels: Ints, samples: float) -> tuple[Floats, Activations]:
+        """Return the cross-entropy of the last stage, summed over the microbatch, and its activations.
+
+        ``labels`` have shape (..., samples). The activations are those of the sum divided by ``samples``, the number of samples
+        over which the caller takes the mean.
+        """
+        inputs, scores = self._inputs_and_sums(stage_input)
+        scores -= scores.max(axis=-1, keepdims=True)
+        logarithms = scores - np.log(np.exp(scores).sum(axis=-1, keepdims=True))
+        at_label = np.arange(scores.shape[-1]) == labels[..., None]
+        gradient = np.exp(logarithms) - at_label  # softmax, minus 1 at the label
+        return -logarithms.sum(axis=(-2, -1), where=at_label), Activations(inputs, gradient / samples)
+
+    def backward(self, activations: Activations, gradient: float | Floats) -> Halfway:
+        """Return the gradients with respect to the sums of each layer; ``gradient`` is that of the stage's output, 1 on the last stage."""
+        inputs, deltas = activations.inputs, [gradient * activations.slope]
+        for layer, layer_input in zip(self.layers[:0:-1], inputs[:0:-1], strict=True):  # from the last layer to the second
+            deltas.append(deltas[-1] @ layer.matrix.swapaxes(-1, -2) * slope(layer_input, self.activation))
+        return Halfway(inputs, tuple(deltas[::-1]))
+
+    def input_gradient(self, halfway: Halfway) -> Floats:
+        """Return the gradient with respect to the stage's input, for the stage before."""
+        return halfway.deltas[0] @ self.layers[0].matrix.swapaxes(-1, -2)
+
+    def _inputs_and_sums(self, stage_input: Floats) -> tuple[tuple[Floats, ...], Floats]:
+        """Return the input of each layer, and the sums of the last layer, to which no activation is applied yet."""
+        inputs = [stage_input]
+        *hidden, last = self.layers
+        for layer in hidden:
+            inputs.append(activated(inputs[-1] @ layer.matrix + layer.bias, self.activation))
+        return tuple(inputs), inputs[-1] @ last.matrix + last.bias
+
+
+def stages_of(network: Network, weights: Sequence[Floats]) -> list[Stage]:
+    """Return the stages that have these ``weights``, one array of shape (..., parameters) for each."""
+    cut = network.stages(len(weights))
+    return [Stage(network.unpacked(own, layers), network.activation) for own, layers in zip(weights, cut, strict=True)]
+
 
 Forward = Callable[[int, int, Floats], tuple[Any, Activations]]
 Backward = Callable[[int, int, Any, Activations], tuple[Floats, Floats]]
-RunPipeline = Callable[[list[str], Forward, Backward, list[Floats]], tuple[float, Sequence[Floats]]]
 
 
 def stage_functions(network: Network, weights: Sequence[Floats], labels: Ints) -> tuple[Forward, Backward]:
@@ -66,66 +154,19 @@ def stage_functions(network: Network, weights: Sequence[Floats], labels: Ints) -
     array([-0.67,  0.33,  0.33, -1.33,  0.67,  0.67, -0.67,  0.33,  0.33])
     """
     weights = list(each_of(weights, "weights are arrays"))
-    cut = network.stages(len(weights))
-    layers = [network.unpacked(flat, stage) for flat, stage in zip(weights, cut, strict=True)]
-    last, activation = len(cut) - 1, network.activation
+    stages, cut = stages_of(network, weights), network.stages(len(weights))
 
     def forward(stage: int, microbatch: int, value: Floats) -> tuple[Any, Activations]:
-        inputs, sums = forward_through(layers[stage], value, activation)
-        if stage < last:
-            output = readonly(activated(sums, activation))
-            return output, Activations(inputs, output)
-        loss, gradient = cross_entropy(sums, labels[microbatch])
-        return float(loss / labels.size), Activations(inputs, gradient / labels.size)
+        if stage < len(stages) - 1:
+            output, activations = stages[stage].forward(value)
+            return readonly(output), activations
+        loss, activations = stages[stage].loss(value, labels[microbatch], labels.size)
+        return float(loss / labels.size), activations
 
-    def backward(stage: int, microbatch: int, gradient: Any, kept: Activations) -> tuple[Floats, Floats]:
-        inputs, output = kept
-        delta = gradient * (output if stage == last else slope(output, activation))
-        halfway = backward_through(layers[stage], inputs, delta, activation)
+    def backward(stage: int, microbatch: int, gradient: Any, activations: Activations) -> tuple[Floats, Floats]:
+        halfway = stages[stage].backward(activations, gradient)
         of_weights = np.zeros(network.count(cut[stage]))
-        add_weight_gradients(network.unpacked(of_weights, cut[stage]), halfway)
-        return halfway.deltas[0] @ layers[stage][0].matrix.T, of_weights
+        halfway.add_weight_gradients(network.unpacked(of_weights, cut[stage]))
+        return stages[stage].input_gradient(halfway), of_weights
 
     return forward, backward
-
-
-def order_lines(schedule: Schedule) -> list[str]:
-    """Return the operations of each device in running order, one line a device, such as ``"0F0 0F1 0B0 0B1"``.
-
-    Raises :class:`HybridLabError` if a device holds several stages, or if the schedule splits the backward.
-    """
-    if schedule.copies > 1 or schedule.device_of != tuple(range(schedule.devices)) or any(op.kind in "IW" for op in schedule.ops):
-        raise HybridLabError(
-            f"run_pipeline runs whole backwards, with stage d on device d: {schedule.name} does not; take gpipe, 1f1b or eager-1f1b",
-            "does-not-fit",
-        )
-    return [" ".join(map(str, order)) for order in schedule.orders]
-
-
-def gradients_by(
-    run_pipeline: RunPipeline, lines: list[str], network: Network, weights: Sequence[Floats], inputs: Floats, labels: Ints
-) -> tuple[Floats, tuple[Floats, ...]]:
-    """Return the losses (replicas,) and the gradients of each stage (replicas, parameters) that an executor finds for one step.
-
-    ``weights`` have shape (replicas, parameters) for each stage; ``inputs`` and ``labels`` are those of :class:`Executor`.
-    """
-    losses, gradients = np.zeros(len(labels)), tuple(np.zeros_like(flat) for flat in weights)
-    for replica, (samples, classes) in enumerate(zip(inputs, labels, strict=True)):
-        functions = stage_functions(network, [flat[replica] for flat in weights], classes)
-        result = run_pipeline(list(lines), *functions, list(samples))
-        if not _is_result(result, len(weights)):
-            wanted = f"run_pipeline must return a loss and a list of gradients for {counted(len(weights), 'stage')}"
-            raise HybridLabError(f"{wanted}, not {short_repr(result)}", "wrong-shape")
-        losses[replica] = result[0]
-        for stage, gradient in enumerate(result[1]):
-            if np.shape(gradient) != gradients[stage][replica].shape:
-                wanted = f"run_pipeline must return a gradient of shape {gradients[stage][replica].shape} for stage {stage}"
-                raise HybridLabError(f"{wanted}, not {np.shape(gradient)}", "wrong-shape")
-            gradients[stage][replica] = numbers(gradient, "a gradient of run_pipeline")
-    return losses, gradients
-
-
-def _is_result(result: Any, stages: int) -> bool:
-    """Whether ``result`` is a loss and a list with something for each stage."""
-    pair = isinstance(result, (tuple, list)) and len(result) == 2
-    return pair and isinstance(result[0], (int, float)) and isinstance(result[1], (tuple, list)) and len(result[1]) == stages

@@ -14,9 +14,8 @@ from hybridlab.schedule import Op, Schedule
 from hybridlab.step.replicas import Replicated, holders
 from hybridlab.training.alone import DEFAULT, Log, Progress, Trained, checked_rate, data_for, generators
 from hybridlab.training.data import DataSet, batches
-from hybridlab.training.executor import Executor
+from hybridlab.training.executor import Executor, RunPipeline, gradients_by, order_lines
 from hybridlab.training.network import Network
-from hybridlab.training.stages import RunPipeline, gradients_by, order_lines
 from hybridlab.wire import FP32, WireFormat
 
 _Step = tuple[Floats, tuple[Floats, ...], Floats | None]  # losses, gradients of each stage, peaks of each device
@@ -96,9 +95,8 @@ def train(
     data = data_for(network, data)
     shape = shape_of_labels(whole_number(batch, "batch"), whole_number(replicas, "replicas"), schedule.microbatches)
     for_weights, for_batches, for_wire = generators(seed)
-    ends = np.cumsum([network.count(layers) for layers in network.stages(schedule.stages)])
     start = np.tile(network.initial(for_weights), (holders(schedule, shape[0]).shape[1], 1))
-    weights = [stage.copy() for stage in np.split(start, ends[:-1], axis=1)]
+    weights = [stage.copy() for stage in network.split(start, schedule.stages)]
     rings = _StageRings(wire, error_feedback, all_reduce, weights, for_wire)
     run_step = _step_of(schedule, network, run_pipeline)
     log, rate, spread = Log(network, data, whole_number(steps, "steps"), every, progress), checked_rate(learning_rate), []

@@ -15,7 +15,7 @@ from hybridlab import BF16, FP16, FP32, INT8, REGISTRY, Costs, HybridLabError, O
 from hybridlab.arrays import Floats
 from hybridlab.collectives import ring_all_reduce
 from hybridlab.training import DataSet, Executor, Network, Trained, digits, in_running_order, loss_and_gradient, train, train_alone
-from hybridlab.training import executor as executor_module
+from hybridlab.training import stages as stages_module
 from hybridlab.training import training as training_module
 from hybridlab.training.alone import generators
 
@@ -335,7 +335,7 @@ def test_a_planted_fault_of_the_executor_is_found(found: Callable[[Trained], boo
         "activated": lambda sums, activation: np.tanh(sums + 1e-4),
     }.items():
         with monkeypatch.context() as patch:
-            patch.setattr(executor_module, name, bug)
+            patch.setattr(stages_module, name, bug)
             assert found(train(build("zb-h1", 2, 4), 4, steps=STEPS)), name
 
 
@@ -347,6 +347,7 @@ def test_nothing_changes_its_inputs() -> None:
     train_alone(data=data, steps=2)
     assert all((old == new).all() and new.flags.writeable for old, new in zip(parts, given, strict=True))
     step, _ = executed(build("1f1b", 2, 2), Network((4, 3, 3)))
-    before = [layer.matrix.copy() for layers in step._layers for layer in layers]
+    layers = [layer for stage in step._stages for layer in stage.layers]
+    before = [layer.matrix.copy() for layer in layers]
     step.run(in_running_order(build("1f1b", 2, 2)))
-    assert all((old == layer.matrix).all() for old, layer in zip(before, (each for layers in step._layers for each in layers), strict=True))
+    assert all((old == layer.matrix).all() for old, layer in zip(before, layers, strict=True))
