@@ -28,7 +28,6 @@ BLOCK = re.compile(r"^````console\n(.*?)^````$", flags=re.DOTALL | re.MULTILINE)
 SECRET = "the secret of the page for instructors"  # noqa: S105 - of no course
 LAB = "lab02"
 ON_A_LAPTOP = ("hybridlab start", "hybridlab check", "hybridlab pack")
-SLOW = "hybridlab release"
 SPEC = spec_of(reference(LAB))
 TWISTED = (ROOT / "tests/labs/lab02/honest.py").read_text(encoding="utf-8")  # honest builds under each twist
 HOSTILE = """
@@ -47,9 +46,6 @@ COMMAND = (
     "from hybridlab.course.grading import launch; from hybridlab.course.grading.sandbox import Limits; "
     "launch.Limits = lambda: Limits(seconds_a_notebook=3000.0); from hybridlab.__main__ import command; command()"
 )
-# The attacks take minutes, and other tests try them all. Here a release tries none, and its line gets the number of them.
-RELEASE = f"from hybridlab.course.grading import attacks; attacks.ATTACKS = {{}}; {COMMAND}"
-NONE_TRIED = "no attack gets more than its honest part: 0 tried"
 GRADEBOOK = "Student,ID,SIS Login ID,Section,Lab 2 (7001)\nPoints Possible,,,,26\n"
 
 Write = Callable[[str], str]  # takes the key of a task, and returns the cell of its answer
@@ -81,8 +77,7 @@ def played(shown: Iterable[Shown], folder: Path) -> Iterator[Shown]:
     """Run the commands of blocks in an empty folder, and yield the blocks with what is printed now, without progress."""
     (folder / "bin").mkdir()
     program = folder / "bin/hybridlab"
-    how = f'if [ "$1" = release ]; then exec "{sys.executable}" -c "{RELEASE}" "$@"; fi\nexec "{sys.executable}" -c "{COMMAND}" "$@"'
-    program.write_text(f"#!/bin/sh\n{how}\n", encoding="utf-8")
+    program.write_text(f'#!/bin/sh\nexec "{sys.executable}" -c "{COMMAND}" "$@"\n', encoding="utf-8")
     program.chmod(0o755)
     laptop, course = folder / "laptop", folder / "course"
     laptop.mkdir()
@@ -99,16 +94,7 @@ def played(shown: Iterable[Shown], folder: Path) -> Iterator[Shown]:
         where = laptop if block.commands[0].startswith(ON_A_LAPTOP) else course
         script = "".join(f"printf '\\0'\n(exit $code)\n{command}\ncode=$?\n" for command in block.commands)
         done = subprocess.run(["/bin/bash", "-c", f"code=0\n{script}"], cwd=where, env=environment, capture_output=True, check=False)
-        outputs = done.stdout.decode().split("\0")[1:]
-        yield Shown(block.commands, tuple(_with_attacks(each) for each in outputs))
-
-
-def _with_attacks(output: str) -> str:
-    if NONE_TRIED not in output:
-        return output
-    from hybridlab.course.grading.attacks import ATTACKS
-
-    return output.replace(NONE_TRIED, NONE_TRIED.replace("0", str(len(ATTACKS))))
+        yield Shown(block.commands, tuple(done.stdout.decode().split("\0")[1:]))
 
 
 def prepare(command: str, laptop: Path, course: Path) -> None:

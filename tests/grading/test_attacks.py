@@ -5,22 +5,17 @@ import os
 import resource
 import socket
 import time
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from attack_files import ATTACKS
 from grading_worlds import World, cell, cheapest, honest_cells, in_time, lab_spec, made_runtime, new_world
 
 from hybridlab.course.checking.checking import check_with
 from hybridlab.course.grading import marking
-from hybridlab.course.grading.attack import Attack, placed
-from hybridlab.course.grading.attacks import ATTACKS
-from hybridlab.course.grading.attacks_on_judges import ON_THE_CHECKER, ON_WHAT_IS_KNOWN
-from hybridlab.course.grading.attacks_on_kernels import ON_PROCESSES, ON_THE_KERNEL
-from hybridlab.course.grading.attacks_on_machines import ON_DISKS, ON_MEMORY, ON_THE_NETWORK, ON_TIME
-from hybridlab.course.grading.attacks_on_workers import ATTACKS_ON_WORKERS
-from hybridlab.course.grading.attacks_with_values import ATTACKS_WITH_VALUES
 from hybridlab.course.grading.marks import TaskMark
 from hybridlab.course.grading.session import Ended, Session
 
@@ -30,18 +25,6 @@ MOST_GROWTH = 250_000  # KB by which the grader's memory may grow at most in one
 # whose cells never end, take very long, or leave behind what does not end
 ENDLESS = {"endless-function", "endless-loop", "flooded-pipe", "killed", "later", "left-alone", "long-number", "stubborn-loop"}
 ENDLESS |= {"many-entries", "unread-pipe"}
-KINDS: dict[str, tuple[Attack, ...]] = {
-    "the checker": ON_THE_CHECKER,
-    "what is known": ON_WHAT_IS_KNOWN,
-    "the conversation": ATTACKS_ON_WORKERS,
-    "values": ATTACKS_WITH_VALUES,
-    "time": ON_TIME,
-    "memory": ON_MEMORY,
-    "disks": ON_DISKS,
-    "the network": ON_THE_NETWORK,
-    "processes": ON_PROCESSES,
-    "the kernel": ON_THE_KERNEL,
-}
 # what is tried in the quick tests: some of each kind
 QUICK = {"patched-checker", "copied-cells", "judges-imported", "poisoned-exceptions", "forged-reply-of-run", "forged-types"}
 QUICK |= {"equal-to-everything", "pickles", "workflow-commands", "exit", "endless-loop", "memory-in-one-piece", "files-in-memory"}
@@ -124,7 +107,7 @@ def test_an_attack_earns_what_its_honest_part_earns(
     lab: str, name: str, world: World, said: list[str], listener: Any, watched: Path
 ) -> None:
     attack, honest = ATTACKS[name], honest_cells(lab)
-    cells = placed(attack.cells(lab_spec(lab), honest), listener.port, str(watched))
+    cells = attack.cells(lab_spec(lab), honest, listener.port, str(watched))
     assert list(cells) != honest
     if name in ENDLESS:
         world.endless = {cell.source for cell in cells} - {cell.source for cell in honest}
@@ -146,10 +129,9 @@ def test_an_attack_earns_what_its_honest_part_earns(
 
 
 def test_the_quick_tests_try_some_attacks_of_each_kind() -> None:
-    assert [attack for kind in KINDS.values() for attack in kind] == list(ATTACKS.values())
-    assert {kind: len(attacks) for kind, attacks in KINDS.items() if len(QUICK & {attack.name for attack in attacks}) < 2} == {}
-    assert set(ATTACKS) >= QUICK | ENDLESS | set(ON_ARRAYS) | set(ON_HANDLES)
-    assert all(attack.aim[0].islower() and not attack.aim.endswith(".") for attack in ATTACKS.values())
+    tried = Counter(ATTACKS[name].on for name in QUICK)
+    assert {attack.on for attack in ATTACKS.values() if tried[attack.on] < 2} == set()
+    assert set(ATTACKS) >= ENDLESS | set(ON_ARRAYS) | set(ON_HANDLES)
 
 
 @pytest.mark.parametrize("lab", ["lab02", pytest.param("lab05", marks=pytest.mark.slow), pytest.param("lab07", marks=pytest.mark.slow)])
@@ -199,7 +181,7 @@ def test_the_cell_that_stuffs_the_pipe_is_left_out_and_not_the_next_one(world: W
 
 
 def test_the_grader_does_not_wait_for_a_worker_that_reads_nothing(world: World) -> None:
-    cells = placed(ATTACKS["unread-pipe"].cells(lab_spec("lab02"), []), 9, "")
+    cells = ATTACKS["unread-pipe"].cells(lab_spec("lab02"), [])
     session = world.open("bare")
     session.run(cells[0].source, "code cell 1")
     session._endless = {cells[1].source}

@@ -14,20 +14,15 @@ from hybridlab.course.checking.builds import Build
 from hybridlab.course.checking.checking import Instance, Task, right
 from hybridlab.course.checking.twists import Twist
 from hybridlab.course.grading import release
-from hybridlab.course.grading.attack import Attack, last
-from hybridlab.course.grading.attacks import ATTACKS
 from hybridlab.course.grading.labs import lab_notebooks
-from hybridlab.course.grading.notebook import CodeCell
 from hybridlab.course.grading.specs import LabSpec
 
 pytestmark = needs_bubblewrap
-FEW = {name: ATTACKS[name] for name in list(ATTACKS)[:1]}
 GATES = [
     "the worked solutions get all points",
     "an empty copy gets none",
     "no known wrong answer passes",
     "no build accepts the public solution",
-    "no attack gets more than its honest part",
 ]
 CLASS = release.CLASS
 Plant = Callable[[pytest.MonkeyPatch], None]
@@ -77,12 +72,6 @@ def a_twist_that_does_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     planted(monkeypatch, change)
 
 
-def an_attack_that_is_let_through(monkeypatch: pytest.MonkeyPatch) -> None:
-    solution = lab_spec("lab02").solutions["lab02.t3"]
-    through = Attack("the-answer-itself", "hands in what is right", last(solution))
-    monkeypatch.setattr(release, "ATTACKS", {through.name: through})
-
-
 def an_empty_copy_that_passes(monkeypatch: pytest.MonkeyPatch) -> None:
     own = release.student_copy
 
@@ -109,10 +98,6 @@ FAULTS: Mapping[str, tuple[Plant, list[str]]] = {
         a_twist_that_does_nothing,
         [f"no build accepts the public solution: lab02.t5 accepts the public solution from {name}" for name in CLASS[:1]],
     ),
-    "an attack": (
-        an_attack_that_is_let_through,
-        ["no attack gets more than its honest part: the-answer-itself raises lab02.t3 to 100%"],
-    ),
     "a copy": (an_empty_copy_that_passes, ["an empty copy gets none: lab02.t4 gets 100%"]),
 }
 
@@ -121,7 +106,6 @@ def the_gate_finds(fault: str, dist: Path) -> None:
     plant, sentences = FAULTS[fault]
     with pytest.MonkeyPatch.context() as patched:
         quick_sandbox(patched)
-        patched.setattr(release, "ATTACKS", {})
         patched.setattr(release, "CLASS", CLASS[:1])
         plant(patched)
         said = hybridlab("release", "lab02", "--out", dist, secret=None)
@@ -147,7 +131,6 @@ def test_each_condition_of_the_gate_finds_a_planted_fault(fault: str, tmp_path: 
 
 def test_a_lab_is_released_with_its_copy_and_its_description(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     quick_sandbox(monkeypatch)
-    monkeypatch.setattr(release, "ATTACKS", FEW)
     said = hybridlab("release", "2", "--out", tmp_path, secret=None)
     assert said.exit_code == 0, said.output
     assert [line.rpartition(": ")[0] for line in said.stdout.splitlines()] == [*GATES, str(tmp_path / "lab02.ipynb")]
@@ -161,9 +144,8 @@ def test_a_lab_is_released_with_its_copy_and_its_description(tmp_path: Path, mon
 
 
 def test_a_worker_that_does_not_start_releases_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Otherwise an attack that was never tried would count as stopped."""
+    """Otherwise a wrong answer that was never tried would count as refused."""
     quick_sandbox(monkeypatch, replace(shared_launcher(), made=replace(shared_launcher().made, folder=tmp_path, mounts=())))
-    monkeypatch.setattr(release, "ATTACKS", FEW)
     said = hybridlab("release", "lab02", "--out", tmp_path / "dist")
     assert said.exit_code == 1
     assert "lab02 is not released: lab02.t1 was not graded" in said.stderr
@@ -181,18 +163,7 @@ def test_a_release_into_a_file_is_refused_before_anything_is_tried(tmp_path: Pat
 
 @pytest.mark.slow
 @pytest.mark.parametrize("lab", lab_notebooks())
-def test_all_conditions_but_the_attacks_hold(lab: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(release, "ATTACKS", {})
+def test_all_conditions_hold(lab: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(release, "CLASS", CLASS[:1])
     for gate in release.gates(lab, shared_launcher(), "a course of these tests"):
         assert gate.faults == ()
-
-
-def test_attacks_are_tried_on_a_copy_with_one_honest_answer(monkeypatch: pytest.MonkeyPatch) -> None:
-    seen: list[CodeCell] = []
-    watching = Attack("watching", "hands in the honest cells", lambda spec, honest: seen.extend(honest) or list(honest))  # type: ignore[func-returns-value]
-    monkeypatch.setattr(release, "ATTACKS", {"watching": watching})
-    spec = lab_spec("lab02")
-    attacked = release._attacked(release._Trial(spec, shared_launcher(), 1), spec, lambda what: None)
-    assert attacked.faults == ()
-    assert [cell.source for cell in seen] == [spec.solutions[key] if key == "lab02.t2" else stub for key, stub in spec.stubs.items()]

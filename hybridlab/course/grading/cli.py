@@ -133,8 +133,7 @@ def pack_notebook(notebook: Path, folder: Path | None) -> None:
 def release_lab(lab: str, out: Path, course: str, sandbox: str) -> None:
     """Release LAB to a class, if the gate holds.
 
-    The worked solutions must get all points and an empty copy none; no known wrong answer and no copied solution may pass; no attack may
-    get more than its honest part.
+    The worked solutions must get all points and an empty copy none; no known wrong answer and no copied solution may pass.
     """
     from hybridlab.course.grading.release import release
 

@@ -3,7 +3,7 @@
 import json
 import secrets
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -12,8 +12,6 @@ import numpy as np
 
 from hybridlab.checks import counted
 from hybridlab.course.checking.checking import check_with
-from hybridlab.course.grading.attack import placed
-from hybridlab.course.grading.attacks import ATTACKS
 from hybridlab.course.grading.copies import student_copy
 from hybridlab.course.grading.labs import reference
 from hybridlab.course.grading.launch import Launcher
@@ -24,8 +22,6 @@ from hybridlab.course.grading.specs import LabSpec, spec_of
 from hybridlab.course.tasks import Build, Instance, Question, Student, Task
 from hybridlab.errors import HybridLabError
 
-QUICK = {"seconds_a_cell": 1.0, "seconds_a_notebook": 6.0}  # limits for attacks: many of them end at a limit
-NO_PORT, NO_FOLDER = 9, "/nowhere"  # what attacks try to reach
 CLASS = ("ana", "ben", "chi")  # whose sizes and twists the gate tries
 Tell = Callable[[str], None]
 
@@ -74,7 +70,6 @@ def gates(lab: str, launcher: Launcher, course: str, tell: Tell = lambda what: N
     yield _wrong_answers(spec, course)
     tell("public solutions in copies of students")
     yield _pasted(trial, spec, course)
-    yield _attacked(trial, spec, tell)
 
 
 def release(lab: str, out: Path, launcher: Launcher, course: str, tell: Tell = lambda what: None) -> list[Gate]:
@@ -114,11 +109,6 @@ class _Trial:
 
     def __init__(self, spec: LabSpec, launcher: Launcher, seed: int) -> None:
         self.spec, self._launcher, self._seed = spec, launcher, seed
-
-    def with_limits(self, **limits: float) -> "_Trial":
-        """Return a trial with other limits of time."""
-        workers = replace(self._launcher, limits=replace(self._launcher.limits, **limits))  # type: ignore[arg-type]
-        return _Trial(self.spec, workers, self._seed)
 
     def points(self, cells: Sequence[CodeCell], student: Student | None = None) -> dict[str, float]:
         """Return the points of each task, as shares of all its points."""
@@ -164,8 +154,8 @@ def _mistakes(task: Task, asked: Instance) -> Iterator[tuple[str, bool]]:
     """Yield each known mistake of a task, and whether an answer with it passes."""
     data = asked.data
     if isinstance(data, Build):
-        for slip in data.slips:
-            yield slip.code, data.accepts(slip)
+        for mistake in data.mistakes:
+            yield mistake.code, data.accepts(mistake)
     if isinstance(data, Question):
         for code, answer in _wrong_numbers(data):
             yield code, check_with(task, asked, answer).passed
@@ -191,18 +181,3 @@ def _pasted(trial: _Trial, spec: LabSpec, course: str) -> Gate:
         points = trial.points(_reference(spec), Student(name, course))
         faults += [f"{key} accepts the public solution from {name}" for key in twisted if points[key] > 0]
     return Gate("no build accepts the public solution", len(CLASS) * len(twisted), tuple(faults))
-
-
-def _attacked(trial: _Trial, spec: LabSpec, tell: Tell) -> Gate:
-    """Hand in each attack. It must not get more than the honest part of it."""
-    kinds = {task.key: task.kind for task in spec.tasks}
-    solved = min(kinds, key=lambda key: kinds[key] != "number")  # a number: it is no answer to another task, as an order can be
-    honest = [CodeCell(spec.solutions[key] if key == solved else stub, key) for key, stub in spec.stubs.items()]
-    earned = trial.points(honest)
-    quick = trial.with_limits(**QUICK)
-    faults = []
-    for place, attack in enumerate(ATTACKS.values()):
-        tell(f"attack {place + 1} of {len(ATTACKS)}: {attack.name}")
-        points = quick.points(placed(attack.cells(spec, honest), NO_PORT, NO_FOLDER))
-        faults += [f"{attack.name} raises {key} to {share:.0%}" for key, share in points.items() if share > earned[key]]
-    return Gate("no attack gets more than its honest part", len(ATTACKS), tuple(faults))

@@ -1,0 +1,4 @@
+"""Hand in a dict with a million entries."""
+
+# %% below
+claim({number: number for number in range(1_000_000)})
