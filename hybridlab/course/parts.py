@@ -1,4 +1,4 @@
-"""Functions of the student's own that later labs use: a check that passes keeps them as files, and ``part`` finds them again."""
+"""Functions of the student's own that later labs use: a check that passes saves them as files, and ``part`` finds them again."""
 
 import builtins
 import importlib.util
@@ -51,8 +51,10 @@ class Part:
         return self.function(*arguments, **named)
 
     def __repr__(self) -> str:
-        whose = f"your own, from {self.source.as_posix()}" if self.source else "the library's, because you have not built yours yet"
-        return f"{self.name}: {whose}"
+        if self.source is None:
+            return f"{self.name}: the library's, because you have not built yours yet"
+        undone = "; your own change is undone: here it does the task as it stands in the text" if hasattr(self.function, "undone") else ""
+        return f"{self.name}: your own, from {self.source.as_posix()}{undone}"
 
 
 def part(name: str, otherwise: Callable[..., Any] | None) -> Part:
@@ -91,7 +93,7 @@ def folder() -> Path:
     return Path(os.environ.get(ELSEWHERE) or FOLDER)
 
 
-def keep(name: str, function: Callable[..., Any], then: str = "") -> str:
+def save(name: str, function: Callable[..., Any], then: str = "") -> str:
     """Write a function to a file of its own, with everything of the notebook that it uses. Return a sentence that says so, or why not.
 
     Parameters
@@ -105,17 +107,16 @@ def keep(name: str, function: Callable[..., Any], then: str = "") -> str:
     """
     path = folder() / f"{name}.py"
     try:
-        text = (
-            f'"""{name}, kept when its check passed. `part` finds it here."""\n\n' + source_of(function) + (f"\n\n{then}\n" if then else "")
-        )
+        title = f'"""{name}, saved when its check passed. `part` finds it here."""'
+        text = f"{title}\n\n{source_of(function)}" + (f"\n\n{then}\n" if then else "")
         exec(compile(text, path.name, "exec"), {"__name__": name})  # noqa: S102 - the student's own code: it must run on its own
         path.parent.mkdir(exist_ok=True)
         unfinished = path.with_suffix(".tmp")
         unfinished.write_text(text, encoding="utf-8")
         unfinished.replace(path)
     except Exception as why:  # whatever goes wrong here, the check has passed, and the sentence says what went wrong
-        return f"not kept for later labs: {why}"
-    return f"kept as {path.as_posix()}, where `part` finds it"
+        return f"not saved for later labs: {why}"
+    return f"saved as {path.as_posix()}, where `part` finds it"
 
 
 def source_of(function: Callable[..., Any]) -> str:
@@ -138,7 +139,7 @@ def _collect(function: Any, imports: dict[str, str], pieces: dict[str, str]) -> 
         return
     if getattr(function, "__closure__", None):
         raise HybridLabError(
-            f"it uses {', '.join(function.__code__.co_freevars)} of the function around it; hand it in as an argument", "not-kept"
+            f"it uses {', '.join(function.__code__.co_freevars)} of the function around it; hand it in as an argument", "not-saved"
         )
     try:
         source = textwrap.dedent(inspect.getsource(function))
@@ -176,7 +177,7 @@ def _add(name: str, value: Any, there: dict[str, Any], imports: dict[str, str], 
         except Exception:
             alike = False
         if alike is not True:
-            raise HybridLabError(f"it uses {name} of the notebook, which is no plain value; hand it in as an argument", "not-kept")
+            raise HybridLabError(f"it uses {name} of the notebook, which is no plain value; hand it in as an argument", "not-saved")
         pieces[name] = f"{name} = {written}\n"
 
 

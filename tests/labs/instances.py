@@ -2,8 +2,8 @@
 
 from functools import cache
 
-from hybridlab.course.tasks import TASKS
 from hybridlab.course.checking.checking import Instance
+from hybridlab.course.tasks import TASKS
 
 SEEDS = range(200)
 

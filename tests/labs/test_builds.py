@@ -11,10 +11,10 @@ from cases import in_turn
 from solutions import solutions
 
 from hybridlab import HybridLabError
-from hybridlab.course.tasks import TASKS, Feedback, check
-from hybridlab.course.checking.answers import plain_values
-from hybridlab.course.checking.builds import Build, Case, KnownMistake, same
+from hybridlab.course.checking.answers import plain_values, same
+from hybridlab.course.checking.builds import Build, Case, KnownMistake
 from hybridlab.course.checking.checking import right, wrong
+from hybridlab.course.tasks import TASKS, Feedback, check
 
 BUILDS = {key: known.instance(None).data for key, known in TASKS.items() if known.kind == "build"}
 each_build = pytest.mark.parametrize("key", BUILDS)

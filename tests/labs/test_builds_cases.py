@@ -17,7 +17,13 @@ def judge(result: Any, value: float) -> Feedback:
 
 def build(*cases: Case) -> Build:
     return Build(
-        "double(value)", lambda rng: cases, judge, lambda result: result, [KnownMistake("same", "not doubled", lambda value: value)], "", False
+        "double(value)",
+        lambda rng: cases,
+        judge,
+        lambda result: result,
+        [KnownMistake("same", "not doubled", lambda value: value)],
+        "",
+        False,
     )
 
 

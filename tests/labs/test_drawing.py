@@ -17,10 +17,10 @@ from profiles import examples
 from strategies import any_orders, crossing_orders, decimals, legal_orders, shares, supported
 
 from hybridlab import REGISTRY, Costs, InvalidSchedule, Op, Schedule, Timeline, build, simulate
-from hybridlab.course.tasks import Feedback, check
 from hybridlab.course.checking.drawing import Drawing, first_differences, marked_by, with_rings
-from hybridlab.course.labs.lab02.tasks import BROKEN
 from hybridlab.course.checking.partial import Stop, run_partly, timeline_of, turns_of
+from hybridlab.course.labs.lab02.tasks import BROKEN
+from hybridlab.course.tasks import Feedback, check
 from hybridlab.plot import Picture
 from hybridlab.schedule.text import Turns, split_text
 

@@ -7,11 +7,11 @@ import numpy as np
 from cases import in_turn, refusal
 from instances import instances_of
 
-from hybridlab.course.tasks import TASKS, check
 from hybridlab.course.checking.answers import Numbers, plain_values
 from hybridlab.course.checking.checking import wrong
 from hybridlab.course.checking.expressions import Mistake
 from hybridlab.course.checking.questions import Number, Question
+from hybridlab.course.tasks import TASKS, check
 
 NUMBER_TASKS = [key for key, known in TASKS.items() if known.kind == "number"]
 each_number_task = in_turn("key", NUMBER_TASKS)

@@ -11,9 +11,9 @@ from misuse import outcome, usual_or_junk
 from profiles import examples
 
 from hybridlab import Student, check, part
+from hybridlab.course.checking.twists import Twist
 from hybridlab.course.parts import ELSEWHERE
 from hybridlab.course.tasks import TASKS, Question
-from hybridlab.course.checking.twists import Twist
 
 NUMBERS = [key for key, task in TASKS.items() if task.kind == "number"]
 BUILDS = [key for key, task in TASKS.items() if task.kind == "build"]

@@ -17,8 +17,8 @@ from solutions import each_lab, lab_cells, solutions, solutions_of, task_cells, 
 from hybridlab import HybridLabError
 from hybridlab.course import tasks
 from hybridlab.course.checking import checking
-from hybridlab.course.tasks import TASKS, Feedback, Task, check, task
 from hybridlab.course.checking.checking import Instance, right
+from hybridlab.course.tasks import TASKS, Feedback, Task, check, task
 
 
 class AlwaysEqual:

@@ -14,10 +14,10 @@ from typing import Any
 from cases import in_turn, refusal
 from solutions import each_lab, tasks_of
 
-from hybridlab.course.tasks import TASKS, check
 from hybridlab.course.checking.answers import require_count
 from hybridlab.course.checking.builds import Build
 from hybridlab.course.checking.questions import Question
+from hybridlab.course.tasks import TASKS, check
 
 CODE = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 OF_NO_MISTAKE = {"passed", "nothing-handed-in", "refused"}

@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 import pytest
 from cases import in_turn
-from solutions import solutions
 from lab04 import honest as lab04
 from lab05 import honest as lab05
 from lab07 import honest as lab07
@@ -14,10 +13,11 @@ from lab08 import honest as lab08
 from lab15 import honest as lab15
 from lab16 import honest as lab16
 from lab17 import honest as lab17
+from solutions import solutions
 
-from hybridlab.course.tasks import TASKS, Feedback, Twist
-from hybridlab.course.labs.lab04.rings import Way
 from hybridlab.course.checking.twists import IN_WORDS_OF_THE_PAGE, together
+from hybridlab.course.labs.lab04.rings import Way
+from hybridlab.course.tasks import TASKS, Feedback, Twist
 
 HONEST = {
     **lab04.SOLUTIONS,

@@ -256,3 +256,31 @@ def near(value: Numbers, truth: Numbers, within: float = 0.0, relative: float = 
         return False
     off = np.abs(np.subtract(value, truth))
     return bool((off <= np.maximum(within, relative * np.abs(truth))).all())
+
+
+def same(first: Any, second: Any, within: float = 0.0) -> bool:
+    """Whether two results are equal: shapes, types of arrays, and numbers up to rounding.
+
+    Arrays may differ by more than rounding: by a share ``within`` of the largest number of ``second``.
+
+    >>> same([1, (2.0, "1F0")], [1, (2.0 + 1e-15, "1F0")]), same(np.zeros(2), np.zeros(3)), same([1], {1})
+    (True, False, False)
+    >>> same(np.array([100.0, 1.0]), np.array([100.0, 1.1])), same(np.array([100.0, 1.0]), np.array([100.0, 1.1]), within=0.01)
+    (False, True)
+    """
+    if isinstance(first, np.ndarray) or isinstance(second, np.ndarray):
+        alike = isinstance(first, np.ndarray) and isinstance(second, np.ndarray)
+        alike = alike and first.shape == second.shape and first.dtype == second.dtype
+        return alike and (_close(first, second, within) if first.dtype.kind in "fc" else bool((first == second).all()))
+    if isinstance(first, dict) and isinstance(second, dict):
+        return first.keys() == second.keys() and all(same(first[name], second[name], within) for name in first)
+    if isinstance(first, (list, tuple)) and isinstance(second, (list, tuple)):
+        return len(first) == len(second) and all(same(one, other, within) for one, other in zip(first, second, strict=True))
+    if isinstance(first, float) and isinstance(second, (int, float)):
+        return first == second or _close(first, second)
+    return bool(first == second)
+
+
+def _close(first: Any, second: Any, within: float = 0.0) -> bool:
+    more = within * float(np.max(np.abs(second), initial=0.0)) if within else 0.0
+    return bool(np.allclose(first, second, rtol=1e-9, atol=1e-12 + more, equal_nan=True))

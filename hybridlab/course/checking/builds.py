@@ -1,31 +1,35 @@
 """Tasks whose answer is a function of the student's own: it is called on many cases, and the first case that it fails is described."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import inspect
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import redirect_stdout
 from copy import deepcopy
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import dataclass, field, replace
+from functools import cached_property, wraps
 from io import StringIO
 from typing import Any
 
 import numpy as np
 
 from hybridlab.checks import counted, short_repr
-from hybridlab.course.checking.answers import plain_values
-from hybridlab.course.checking.calls import ENDED, called, is_stub, names_in
+from hybridlab.course.checking.answers import plain_values, same
+from hybridlab.course.checking.calls import ENDED, called, names_in, refuse_shared_memory
 from hybridlab.course.checking.checking import Feedback, Instance, PartialCredit, Task, add_task, right, wrong
-from hybridlab.course.checking.memory import refuse_shared_memory
-from hybridlab.course.checking.twists import Twist
-from hybridlab.course.parts import keep
+from hybridlab.course.checking.maps import refuse_change
+from hybridlab.course.checking.twists import Example, Twist, variants
+from hybridlab.course.parts import save
+from hybridlab.course.results import is_stub
 from hybridlab.errors import HybridLabError
 
 PUBLIC_SEED = 0  # the cases of the public check are the same each time
-SOLUTION = "solution"  # a worked solution has this name; it is not kept as a part of the student's own
+SOLUTION = "solution"  # a worked solution has this name; it is not saved for later labs
 KEEPS_ITS_STATE = (
     "when it is called again for {}, after the call for {}, your function returns something else than the first time: "
     "a list outside the function, or a default such as `result=[]`, keeps what earlier calls have put into it"
 )
 WITHOUT_THE_TWIST = "your function does the task as it stands in the text, without your own change"
+MOST_STEPS = 3_000_000  # lines of a student's function in a call that may never end, about a second
 CASES_TO_TELL_APART = 8  # after a failed case, at most so many more show which known mistake it is
 
 
@@ -63,11 +67,22 @@ class KnownMistake:
     result : callable
         What a function with this mistake returns for the arguments of a case; with a harness, what the harness returns. It may raise a
         :class:`HybridLabError` where it has no result.
+    under : mapping of str to str or None
+        The sentence under a twist, by the name of the twist, where the sentence of the text would be wrong; None if the mistake is none
+        under this twist, or has no sentence there.
     """
 
     code: str
     sentence: str
     result: Callable[..., Any]
+    under: Mapping[str, str | None] = field(default_factory=dict)
+
+    def twisted(self, twist: Twist) -> "KnownMistake | None":
+        """Return this mistake with its sentence under a twist; None if the twist leaves it out."""
+        sentences = [self.under[each.name] for each in twist.rows or (twist,) if each.name in self.under]
+        if None in sentences:
+            return None
+        return replace(self, sentence=sentences[-1] or self.sentence) if sentences else self
 
 
 @dataclass(frozen=True)
@@ -101,11 +116,13 @@ class Build:
     threads : bool
         Whether a function may start threads. Any other build is graded without.
     twists : sequence of Twist
-        Changes to the task. Each student of a graded course gets one of them.
+        Changes to the task. Each student of a graded course gets one of them, or a combination of two.
+    examples : sequence of Example
+        Calls with their results, as they stand in the text.
     twist : Twist, optional
-        The change that this build has; None for the task on the page.
-    page : Build, optional
-        The build on the page, if this one has a twist.
+        The change that this build has; None for the task in the text.
+    untwisted : Build, optional
+        The build in the text, if this one has a twist.
     """
 
     signature: str
@@ -120,19 +137,35 @@ class Build:
     library: bool = False
     threads: bool = False
     twists: Sequence[Twist] = ()
+    examples: Sequence[Example] = ()
     twist: Twist | None = None
-    page: "Build | None" = None
+    untwisted: "Build | None" = None
+
+    @cached_property
+    def variants(self) -> tuple[Twist, ...]:
+        """The twists, and all their combinations of two."""
+        return tuple(self.twists) if any(each.standard for each in self.twists) else variants(self.twists)  # LEGACY
 
     def twisted(self, seed: int) -> "Build":
         """Return the build with the twist that a seed draws; the build itself if it has no twists."""
-        if not self.twists:
-            return self
-        twist = self.twists[seed % len(self.twists)]
-        return replace(self, twist=twist, page=self, **twist.changes)
+        return self.with_twist(self.variants[seed % len(self.variants)]) if self.twists else self
+
+    def with_twist(self, twist: Twist) -> "Build":
+        """Return the build with a twist."""
+        mistakes = [changed for each in self.mistakes if (changed := each.twisted(twist))] if twist.mistakes is None else twist.mistakes
+        own = {"judge": twist.judge or self.judge, "mistakes": mistakes, **twist.changes}  # LEGACY
+        return replace(self, twist=twist, untwisted=self, **own)
+
+    @property
+    def example(self) -> str:
+        """The examples in a sentence, under the twist of this build."""
+        twist = self.twist or Twist("", "")
+        calls = [twist.example(self.name, each) for each in self.examples if each.of is None or each.of in twist.given]
+        return f"for example, {'; '.join(calls)}" if calls else ""
 
     @property
     def name(self) -> str:
-        """The name of the function, under which it is kept for later labs."""
+        """The name of the function, under which it is saved for later labs."""
         return self.signature.partition("(")[0]
 
     @property
@@ -146,7 +179,10 @@ class Build:
         return self._cases_of(PUBLIC_SEED)
 
     def _cases_of(self, seed: int) -> tuple[Case, ...]:
-        return tuple(self.cases(np.random.default_rng(seed)))
+        if self.untwisted is None or self.twist is None:
+            return tuple(self.cases(np.random.default_rng(seed)))
+        cases = self.untwisted.public_cases if seed == PUBLIC_SEED else self.untwisted._cases_of(seed)
+        return cases if self.twist.cases is None else tuple(map(self.twist.cases, cases))
 
     def judged(self, function: Any, seed: int = PUBLIC_SEED) -> Feedback:
         """Return the feedback on a function. It describes the first case that the function fails, if there is one."""
@@ -154,26 +190,35 @@ class Build:
             raise HybridLabError(
                 f"the answer is a function {self.signature}: hand in its name, not {short_repr(function)}", "not-a-function"
             )
-        if self.twist is None or self.page is None:
+        if self.twist is None or self.untwisted is None:
             return self._judged(function, seed)
-        if (feedback := self._judged(self.twist.standard(function), seed)).passed:
+        if (feedback := self._judged(self.twist.undo(function), seed)).passed:
             return feedback
-        may_wait = isinstance(self.page.public_cases[0].arguments[0], list)  # in another order a loop can wait forever
-        told_well = feedback.code in ENDED or "judge" in self.twist.changes
-        missed = None if told_well or may_wait else self._missed(function, self.twist, self.page)
-        return missed or replace(feedback, messages=(*feedback.messages, self.twist.told))
+        missed = None if feedback.code in ENDED or self.twist.judge else self._missed(function, self.twist, self.untwisted)
+        reminders = (self.twist.explanation, self.example) if self.example else (self.twist.explanation,)
+        return missed or replace(feedback, messages=(*feedback.messages, *reminders))
 
-    def _missed(self, function: Callable[..., Any], twist: Twist, page: "Build") -> Feedback | None:
-        """Return the feedback on a function that does the task on the page, or a part of the twist alone; None on any other."""
-        parts = [each for each in self.twists if each is not twist and each.sentence in twist.sentence]
-        others = [replace(page, **{"cases": lambda rng: page.public_cases, "twist": each, **each.changes}) for each in parts]
+    def _missed(self, function: Callable[..., Any], twist: Twist, untwisted: "Build") -> Feedback | None:
+        """Return the feedback on a function that does the task in the text, or one of two changes alone; None on any other.
+
+        A function that was written for other arguments may never end. So its steps are counted; those of a function in another process
+        cannot be counted, and it is not called with arguments that its author does not expect.
+        """
+        others = [untwisted, *(untwisted.with_twist(each) for each in twist.rows)]
+        if not inspect.isfunction(function):
+            others = [each for each in others if (each.twist.given if each.twist else {}) == twist.given or not self._takes_lists]
+        counted_steps = _with_most_steps(function) if inspect.isfunction(function) else function
         with redirect_stdout(StringIO()):  # what the function prints has been shown once
-            done = next((each for each in (page, *others) if each._passes(function)), None)
-        part = f"your function does only this part of your change: {done.twist.sentence}" if done and done.twist else WITHOUT_THE_TWIST
-        return wrong("twist-missed", part, twist.reminder) if done else None
+            done = next((each for each in others if each._passes(counted_steps)), None)
+        only = f"your function makes only this one of your changes: {done.twist.sentence}" if done and done.twist else WITHOUT_THE_TWIST
+        return wrong("twist-missed", only, twist.reminder, *filter(None, [self.example])) if done else None
+
+    @property
+    def _takes_lists(self) -> bool:
+        return isinstance(self.public_cases[0].arguments[0], list)
 
     def _judged(self, function: Callable[..., Any], seed: int) -> Feedback:
-        """Return the feedback on a function that does the task on the page."""
+        """Return the feedback on a function that does the task in the text."""
         cases = self.public_cases if seed == PUBLIC_SEED else self._cases_of(seed)
         passed = right(self.lesson)
         for place, case in enumerate(cases):
@@ -197,9 +242,9 @@ class Build:
 
     def codes(self, function: Callable[..., Any], seed: int = PUBLIC_SEED) -> Iterator[str]:
         """Yield the code of each case that a function fails, for partial credit. No known mistake takes the place of a code here."""
-        standard = self.twist.standard(function) if self.twist else function
+        untwisted = self.twist.undo(function) if self.twist else function
         for case in self.public_cases if seed == PUBLIC_SEED else self._cases_of(seed):
-            feedback = self._tried(standard, case)
+            feedback = self._tried(untwisted, case)
             if not feedback.passed:
                 yield feedback.code
             if feedback.code in ENDED:
@@ -229,10 +274,7 @@ class Build:
         given = deepcopy(case.arguments)
         returned = case.run(lambda *arguments: called(function, arguments, self.signature, case.refused), *given)
         for argument, before in zip(given, case.arguments, strict=True):
-            if not same(argument, before):
-                old, new = short_repr(before), short_repr(argument)
-                changed = f": {old} has become {new}" if old != new else ""  # a long list that was sorted looks the same
-                raise HybridLabError(f"the function changes its argument{changed}; work on a copy", "changes-its-argument")
+            refuse_change(argument, before)
         if returned is None:
             raise HybridLabError("the function returns None: does it end in return?", "returns-nothing")
         if self.fresh:
@@ -240,8 +282,8 @@ class Build:
         return self.reads(returned)
 
     def _passes(self, function: Callable[..., Any]) -> bool:
-        standard = self.twist.standard(function) if self.twist else function
-        return all(self._tried(standard, case).passed for case in self.public_cases)
+        untwisted = self.twist.undo(function) if self.twist else function
+        return all(self._tried(untwisted, case).passed for case in self.public_cases)
 
     def _passes_again(self, function: Callable[..., Any], case: Case) -> bool:
         """Whether a function that has passed a case passes it once more. It does not if it keeps what earlier calls have done."""
@@ -303,6 +345,7 @@ def build_task(
     library: bool = False,
     threads: bool = False,
     twists: Sequence[Twist] = (),
+    examples: Sequence[Example] = (),
     partial_credit: Sequence[PartialCredit] = (),
 ) -> Callable[[Callable[..., Feedback]], Callable[..., Feedback]]:
     """Return a decorator that adds a task for a function of the student's own. The decorated function judges the result of one case.
@@ -311,28 +354,30 @@ def build_task(
     ----------
     key, title, prompt, points, partial_credit
         The fields of :class:`~hybridlab.course.tasks.Task`.
-    signature, cases, lesson, mistakes, reads, fresh, within, without, library, threads, twists
+    signature, cases, lesson, mistakes, reads, fresh, within, without, library, threads, twists, examples
         The fields of :class:`Build`.
     """
 
     def add(judge: Callable[..., Feedback]) -> Callable[..., Feedback]:
-        build = Build(signature, cases, judge, reads, mistakes, lesson, fresh, within, without, library, threads, twists)
+        build = Build(signature, cases, judge, reads, mistakes, lesson, fresh, within, without, library, threads, twists, examples)
 
         def judged(function: Any, seed: int | None) -> Feedback:
             if is_stub(function):
                 return wrong("nothing-handed-in", f"nothing handed in yet: {prompt}")
             feedback = build.judged(function, PUBLIC_SEED if seed is None else seed)
-            return kept_if_passed(feedback, build, function) if seed is None else feedback
+            return save_if_passed(feedback, build, function) if seed is None else feedback
 
-        made = Task(key, title, points, "build", lambda seed: Instance(prompt, lambda function: judged(function, seed), build), partial_credit)
-        add_task(made)
+        def instance(seed: int | None) -> Instance:
+            return Instance(prompt, lambda function: judged(function, seed), build)
+
+        add_task(Task(key, title, points, "build", instance, partial_credit))
         return judge
 
     return add
 
 
-def kept_if_passed(feedback: Feedback, build: Build, function: Any, then: str = "") -> Feedback:
-    """Keep a function that has passed as a part for later labs, and return the feedback with a sentence about it.
+def save_if_passed(feedback: Feedback, build: Build, function: Any, then: str = "") -> Feedback:
+    """Save a function that has passed for later labs, and return the feedback with a sentence about it.
 
     Parameters
     ----------
@@ -341,40 +386,36 @@ def kept_if_passed(feedback: Feedback, build: Build, function: Any, then: str = 
     build : Build
         The build that the function was written for.
     function : callable
-        The function. One named ``solution`` is not kept.
+        The function. One named ``solution`` is not saved.
     then : str
         A line of code for the end of the file.
     """
     name = getattr(function, "__name__", "")
     if not feedback.passed or name == SOLUTION:
         return feedback
-    kept = keep(name, function, then) if name == build.name else f"not kept for later labs: give your function the name {build.name}"
-    return replace(feedback, messages=(*feedback.messages, kept))
+    saved = save(name, function, then) if name == build.name else f"not saved for later labs: give your function the name {build.name}"
+    return replace(feedback, messages=(*feedback.messages, saved))
 
 
-def same(first: Any, second: Any, within: float = 0.0) -> bool:
-    """Whether two results are equal: shapes, types of arrays, and numbers up to rounding.
+def _with_most_steps(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function that raises an error when a call takes more than :data:`MOST_STEPS` steps of Python in this thread."""
 
-    Arrays may differ by more than rounding: by a share ``within`` of the largest number of ``second``.
+    @wraps(function)
+    def limited(*arguments: Any) -> Any:
+        steps = 0
 
-    >>> same([1, (2.0, "1F0")], [1, (2.0 + 1e-15, "1F0")]), same(np.zeros(2), np.zeros(3)), same([1], {1})
-    (True, False, False)
-    >>> same(np.array([100.0, 1.0]), np.array([100.0, 1.1])), same(np.array([100.0, 1.0]), np.array([100.0, 1.1]), within=0.01)
-    (False, True)
-    """
-    if isinstance(first, np.ndarray) or isinstance(second, np.ndarray):
-        alike = isinstance(first, np.ndarray) and isinstance(second, np.ndarray)
-        alike = alike and first.shape == second.shape and first.dtype == second.dtype
-        return alike and (_close(first, second, within) if first.dtype.kind in "fc" else bool((first == second).all()))
-    if isinstance(first, dict) and isinstance(second, dict):
-        return first.keys() == second.keys() and all(same(first[name], second[name], within) for name in first)
-    if isinstance(first, (list, tuple)) and isinstance(second, (list, tuple)):
-        return len(first) == len(second) and all(same(one, other, within) for one, other in zip(first, second, strict=True))
-    if isinstance(first, float) and isinstance(second, (int, float)):
-        return first == second or _close(first, second)
-    return bool(first == second)
+        def count(frame: Any, event: str, argument: Any) -> Any:
+            nonlocal steps
+            steps += 1
+            if steps > MOST_STEPS:
+                raise HybridLabError("the function does not end", "too-slow")
+            return count
 
+        before = sys.gettrace()
+        sys.settrace(count)
+        try:
+            return function(*arguments)
+        finally:
+            sys.settrace(before)
 
-def _close(first: Any, second: Any, within: float = 0.0) -> bool:
-    more = within * float(np.max(np.abs(second), initial=0.0)) if within else 0.0
-    return bool(np.allclose(first, second, rtol=1e-9, atol=1e-12 + more, equal_nan=True))
+    return limited

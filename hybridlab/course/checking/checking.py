@@ -223,6 +223,7 @@ def check(key: str, answer: Any = None, *, seed: int | None = None) -> Feedback:
 
     Examples
     --------
+    >>> import hybridlab.course.tasks  # adds the tasks of the labs
     >>> check("lab02.t1", "")  # doctest: +ELLIPSIS
     lab02.t1: not yet
       nothing handed in yet: write 1F1B for 3 devices ...

@@ -35,6 +35,7 @@ def form_of(key: str) -> dict[str, Any]:
 
     Examples
     --------
+    >>> import hybridlab.course.tasks  # adds the tasks of the labs
     >>> form = form_of("lab02.t2")
     >>> form["numbers"][0]["truth"], form["numbers"][0]["fields"][0]["label"]
     (120.0, 'Makespan in ms')

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from hybridlab.checks import checked_text, known_name, short_repr
-from hybridlab.course.checking.builds import kept_if_passed
-from hybridlab.course.checking.calls import is_stub
+from hybridlab.course.checking.builds import save_if_passed
 from hybridlab.course.checking.checking import TASKS, Feedback, check_with
+from hybridlab.course.results import is_stub
 from hybridlab.errors import HybridLabError
 
 COURSE = "hybridlab"
@@ -25,14 +25,18 @@ class Statement:
         The key of the task, and whose it is.
     prompt : str
         What to hand in, in one sentence, with the student's own sizes or twist.
+    example : str
+        Calls of a function with this twist, and what they return; empty for a task without a twist.
     """
 
     task: str
     student: str
     prompt: str
+    example: str = ""
 
     def __repr__(self) -> str:
-        return repr(Feedback(True, (self.prompt,), self.task)).replace(": passed", f", for {self.student}:", 1)
+        sentences = tuple(filter(None, (self.prompt, self.example)))
+        return repr(Feedback(True, sentences, self.task)).replace(": passed", f", for {self.student}:", 1)
 
 
 class Student:
@@ -72,7 +76,9 @@ class Student:
     def __call__(self, key: str) -> Statement:
         """Return what this student hands in for a task."""
         task = TASKS[known_name(key, TASKS, "task")]
-        return Statement(task.key, self.name, task.personal(self.seed(key)).prompt)
+        asked = task.personal(self.seed(key))
+        twisted = task.kind == "build" and asked.data.twist is not None
+        return Statement(task.key, self.name, asked.prompt, asked.data.example if twisted else "")
 
     def check(self, key: str, answer: Any = None) -> Feedback:
         """Return feedback on this student's answer to a task. It is as that of :func:`check`, for the student's own sizes and twist."""
@@ -82,12 +88,12 @@ class Student:
             answer = None  # nothing handed in yet
         feedback = check_with(task, asked, answer)
         if task.kind == "build":
-            then = f"from hybridlab import Student\n\n{asked.data.name} = {self!r}.standard({key!r}, {asked.data.name})"
-            feedback = kept_if_passed(feedback, asked.data, answer, then)
+            then = f"from hybridlab import Student\n\n{asked.data.name} = {self!r}.undo_twist({key!r}, {asked.data.name})"
+            feedback = save_if_passed(feedback, asked.data, answer, then)
         return feedback
 
-    def standard(self, key: str, function: Callable[..., Any]) -> Callable[..., Any]:
-        """Return a function that does a build as it stands on the page, from one that does it with this student's twist.
+    def undo_twist(self, key: str, function: Callable[..., Any]) -> Callable[..., Any]:
+        """Return a function that does a build as it stands in the text, from one that does it with this student's twist.
 
         Raises
         ------
@@ -100,7 +106,11 @@ class Student:
         if not callable(function):
             raise HybridLabError(f"function must be a function, not {short_repr(function)}", "not-a-function")
         twist = task.personal(self.seed(key)).data.twist
-        return function if twist is None else twist.standard(function)
+        if twist is None:
+            return function
+        untwisted: Callable[..., Any] = twist.undo(function)
+        untwisted.undone = twist.sentence  # type: ignore[attr-defined]  # `part` says so
+        return untwisted
 
     def __repr__(self) -> str:
         return f"Student({self.name!r}, course={self.course!r})"

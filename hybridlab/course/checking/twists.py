@@ -1,28 +1,48 @@
-"""Twists: small changes to a build, one for each student, with which a copied solution is wrong."""
+"""Twists: small changes of a build, one for each student, with which a copied solution is wrong."""
 
-import operator
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import islice
-from typing import Any
+from itertools import combinations
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from hybridlab.course.checking.calls import MOST_YIELDED
-from hybridlab.errors import HybridLabError
+from hybridlab.checks import short_repr
+from hybridlab.course.checking.maps import Function, FunctionMap, Map
 
-Function = Callable[..., Any]
+if TYPE_CHECKING:
+    from hybridlab.course.checking.builds import Case, KnownMistake
 
-IN_WORDS_OF_THE_PAGE = "the sentences above describe the case and your result in the words of the text, without your own change"
+LONGEST_VALUE = 120  # characters of a value in an example
+
+IN_WORDS_OF_THE_TEXT = "the sentences above describe the case and your result in the words of the text, without your own change"
 
 
-def _as_it_is(function: Function) -> Function:
-    return function
+@dataclass(frozen=True)
+class Example:
+    """A call with its result, as they stand in the text. Twists make another example of it.
+
+    Parameters
+    ----------
+    arguments : tuple
+        The arguments of the call.
+    result : Any
+        What the call returns.
+    of : int, optional
+        The place of an argument that is itself a function, and which is called here; None for the student's function.
+    name : str
+        The name of that function.
+    """
+
+    arguments: tuple[Any, ...]
+    result: Any
+    of: int | None = None
+    name: str = ""
 
 
 @dataclass(frozen=True)
 class Twist:
-    """A change to a build.
+    """A change of a build: a row of maps. Everything else about the twisted task follows from them.
 
     Parameters
     ----------
@@ -30,17 +50,41 @@ class Twist:
         A short name, such as ``"reversed-stages"``. Within a build each twist has its own.
     sentence : str
         What is different, as the end of a sentence that begins with "in your task": ``"line d has the operations of stage K-1-d"``.
-    standard : callable
-        Takes a function that does the task with this change, and returns one that does the task of the page. It renames arguments or
-        results. What it cannot rename it hands on as it is, and the judge then says what is wrong.
-    changes : mapping
-        Fields of :class:`~hybridlab.course.tasks.Build` that have other values under this twist, such as its judge.
+    given : mapping of int to Map
+        The maps of arguments, by their place in the text.
+    result : Map, optional
+        The map of what the function returns.
+    order : sequence of int
+        For each argument that the student's function takes, its place in the text; empty for the same order.
+    about : str
+        What the twist changes, such as ``"order of the lines"``. Two twists about the same are not combined. By default, the name.
+    cases : callable, optional
+        Takes a case and returns the one that takes its place, where the cases of the text are too narrow for the change.
+    judge, mistakes : callable, sequence of KnownMistake, optional
+        A judge and known mistakes of its own, for a change that no map can express.
+    rows : tuple of Twist
+        The twists that this one combines; empty for a twist that stands alone.
     """
 
     name: str
     sentence: str
-    standard: Callable[[Function], Function] = _as_it_is
-    changes: Mapping[str, Any] = field(default_factory=dict)
+    given: Mapping[int, Map] = field(default_factory=dict)
+    result: Map | None = None
+    order: Sequence[int] = ()
+    about: str = ""
+    cases: Callable[["Case"], "Case"] | None = None
+    judge: Callable[..., Any] | None = None
+    mistakes: "Sequence[KnownMistake] | None" = None
+    rows: "tuple[Twist, ...]" = ()
+    standard: Function | None = None  # LEGACY
+    changes: Mapping[str, Any] = field(default_factory=dict)  # LEGACY
+
+    def __post_init__(self) -> None:  # LEGACY
+        if callable(self.given):
+            object.__setattr__(self, "standard", self.given)
+            object.__setattr__(self, "given", {})
+            object.__setattr__(self, "changes", self.result or {})
+            object.__setattr__(self, "result", None)
 
     @property
     def reminder(self) -> str:
@@ -48,59 +92,93 @@ class Twist:
         return f"in your task, {self.sentence}"
 
     @property
-    def told(self) -> str:
-        """The sentence for a student who did not pass: a judge speaks of the task on the page, unless the twist has a judge of its own."""
-        return self.reminder if "judge" in self.changes else f"{IN_WORDS_OF_THE_PAGE}; {self.reminder}"
+    def explanation(self) -> str:
+        """The sentence for a student who did not pass: a judge describes the task in the text, unless the twist has a judge of its own."""
+        return self.reminder if self.judge else f"{IN_WORDS_OF_THE_TEXT}; {self.reminder}"
+
+    @property
+    def subject(self) -> str:
+        """What the twist changes: two twists about the same are not combined."""
+        return self.about or self.name
+
+    @property
+    def map(self) -> FunctionMap:
+        """The map of the student's function."""
+        return FunctionMap(self.given, self.result, self.order)
+
+    def undo(self, function: Function) -> Function:
+        """Return a function that does the task in the text, from one that does it with this twist.
+
+        >>> from hybridlab.course.checking.maps import scaled
+        >>> Twist("sum", "the result is a sum over 4 ranks", result=scaled(4)).undo(lambda value: 4 * value)(3)
+        3.0
+        """
+        if self.standard:  # LEGACY
+            return self.standard(function)
+        without_twist: Function = self.map.undo(function, ())
+        return without_twist
+
+    def example(self, name: str, example: Example) -> str:
+        """Return the sentence of an example under this twist, for a function with this name.
+
+        >>> Twist("swapped", "the arguments are exchanged", order=(1, 0)).example("power", Example((2, 3), 8))
+        'power(3, 2) returns 8'
+        """
+        inner = self.map if example.of is None else self.given.get(example.of, FunctionMap())
+        if not isinstance(inner, FunctionMap):
+            inner = FunctionMap()
+        own = ", ".join(_written(value) for value in inner.arguments(example.arguments))
+        result = example.result if inner.result is None else inner.result.apply(example.result, example.arguments)
+        return f"{example.name or name}({own}) returns {_written(result)}"
 
 
-def in_words_of_the_page(returned: Any, reads: Function, rename: Function) -> Any:
-    """Return what ``rename`` makes of a result after ``reads`` has read it. A result that cannot be read is returned as it is.
+def combined(first: Twist, second: Twist) -> Twist:
+    """Return the twist that makes both changes, the first one first.
 
-    Parameters
-    ----------
-    returned : Any
-        What a student's function has returned. Of an iterator the values are taken, as the judge takes them.
-    reads : callable
-        Turns the result into what the judge takes, or raises a :class:`HybridLabError`.
-    rename : callable
-        Takes what ``reads`` returned. It raises no errors.
+    >>> from hybridlab.course.checking.maps import REVERSED, scaled
+    >>> both = combined(Twist("sums", "there are sums", result=scaled(2)), Twist("last-first", "the last is first", result=REVERSED))
+    >>> both.name, both.sentence, both.undo(lambda: [6, 4])()
+    ('sums-and-last-first', 'there are sums; the last is first', [2.0, 3.0])
     """
-    if isinstance(returned, Iterator):
-        returned = list(islice(returned, MOST_YIELDED))
-    try:
-        read = reads(returned)
-    except HybridLabError:
-        return returned  # the judge reads it again, and says what is wrong
-    return rename(read)
+    given = dict(first.given)
+    for place, other in second.given.items():
+        given[place] = given[place].then(other) if place in given else other
+    results = [each.result for each in (first, second) if each.result]
+    return Twist(
+        f"{first.name}-and-{second.name}",
+        f"{first.sentence}; {second.sentence}",
+        given,
+        results[0].then(results[1]) if len(results) > 1 else next(iter(results), None),
+        first.order or second.order,
+        cases=_both_cases(first.cases, second.cases),
+        rows=(first, second),
+    )
 
 
-def together(*twists: Twist) -> Twist:
-    """Return the twist that has all these changes. The last of them is the first to rename a result."""
-
-    def standard(function: Function) -> Function:
-        for twist in reversed(twists):
-            function = twist.standard(function)
-        return function
-
-    changes = {field: value for twist in twists for field, value in twist.changes.items()}
-    return Twist("-and-".join(twist.name for twist in twists), "; ".join(twist.sentence for twist in twists), standard, changes)
+def _both_cases(first: Function | None, second: Function | None) -> Function | None:
+    if first is None or second is None:
+        return first or second
+    return lambda case: second(first(case))
 
 
-def show_changes(argument: Any, passed_on: Any, before: Any, back: Function) -> None:
-    """Write into an argument what a function has changed in the renamed argument that it got, so that the judge sees it.
+def variants(twists: Iterable[Twist]) -> tuple[Twist, ...]:
+    """Return the twists of a build, and after them all combinations of two that are about different things.
 
-    Parameters
-    ----------
-    argument : array or list
-        The argument of the task on the page.
-    passed_on, before : array or list
-        What the function got in its place, after the call, and a copy from before the call.
-    back : callable
-        Takes an array or a list such as ``passed_on`` and returns one such as ``argument``.
+    >>> rows = [Twist("a", "a"), Twist("b", "b", about="lines"), Twist("c", "c", about="lines")]
+    >>> [twist.name for twist in variants(rows)]
+    ['a', 'b', 'c', 'a-and-b', 'a-and-c']
     """
-    if isinstance(passed_on, list):
-        unchanged = len(passed_on) == len(before) and all(map(operator.is_, passed_on, before))
-    else:
-        unchanged = np.array_equal(passed_on, before, equal_nan=True)
-    if not unchanged:
-        argument[:] = back(passed_on)
+    rows = tuple(twists)
+    return (*rows, *(combined(*pair) for pair in combinations(rows, 2) if _combine(*pair)))
+
+
+def _combine(first: Twist, second: Twist) -> bool:
+    """Whether two twists can be combined. A judge of its own knows its own change alone."""
+    return first.subject != second.subject and not (first.judge or second.judge) and not (first.order and second.order)
+
+
+def _written(value: Any) -> str:
+    """Return a value as it stands in code, on one line."""
+    text = f"np.array({value.tolist()})" if isinstance(value, np.ndarray) else repr(value)
+    text = " ".join(text.split())
+    return text if len(text) <= LONGEST_VALUE else short_repr(value)

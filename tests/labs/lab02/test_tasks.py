@@ -14,8 +14,8 @@ from solutions import is_solution, lab_cells, solutions_of
 from strategies import legal_orders
 
 from hybridlab import InvalidSchedule, Schedule, build, published
-from hybridlab.course.tasks import check
 from hybridlab.course.labs.lab02.tasks import BROKEN, not_1f1b
+from hybridlab.course.tasks import check
 
 LINE = "device 1: 1F0 1F1 1B0 1F2 1B1 1F3 1B2 1B3"
 

@@ -9,10 +9,6 @@ import numpy as np
 import pytest
 from cases import in_turn
 from hypothesis import given
-from oracle import Node, Setting, can_run, nodes, times, uniform
-from oracle import peaks as oracle_peaks
-from solutions import handed_in, is_solution, lab_cells, solutions_of
-from strategies import legal_orders
 from lab03.student_peaks import (
     a_mean,
     all_forwards,
@@ -46,13 +42,17 @@ from lab03.student_peaks import (
     stage_of_one_digit,
     two_at_most,
 )
+from oracle import Node, Setting, can_run, nodes, times, uniform
+from oracle import peaks as oracle_peaks
+from solutions import handed_in, is_solution, lab_cells, solutions_of
+from strategies import legal_orders
 
 from hybridlab import InvalidSchedule, Op, Schedule, build, simulate
 from hybridlab.bound import optimum
+from hybridlab.course.labs.lab03.peaks import orders_to_count
+from hybridlab.course.labs.lab03.tasks import OPEN_1F1B, OPEN_CAP, OPEN_COSTS, OPEN_DEVICES, OPEN_MICROBATCHES, OPEN_OPTIMUM, OPEN_WITHIN
 from hybridlab.course.published.zero_bubble import RUNS
 from hybridlab.course.tasks import TASKS, check
-from hybridlab.course.labs.lab03.tasks import OPEN_1F1B, OPEN_CAP, OPEN_COSTS, OPEN_DEVICES, OPEN_MICROBATCHES, OPEN_OPTIMUM, OPEN_WITHIN
-from hybridlab.course.labs.lab03.peaks import orders_to_count
 
 ONE_F_ONE_B_GIB = [1.5 * (8 - device) for device in range(8)]
 

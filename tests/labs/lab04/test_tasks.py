@@ -15,7 +15,7 @@ from solutions import lab_cells, solutions_of
 
 from hybridlab import published
 from hybridlab.collectives import ring_all_reduce
-from hybridlab.course.checking.builds import same
+from hybridlab.course.checking.answers import same
 from hybridlab.course.checking.expressions import formula_of
 from hybridlab.course.labs.lab04.rings import (
     FAULTS,

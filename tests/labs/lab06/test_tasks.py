@@ -10,9 +10,9 @@ from cases import in_turn
 from forms import form_by_form
 
 from hybridlab import Costs, hybrid_step
-from hybridlab.course.tasks import TASKS, check
-from hybridlab.course.labs.lab06.tasks import changed_step
 from hybridlab.course.labs.lab06.overlap import STEPS, given_by, pipeline_of, rings_of
+from hybridlab.course.labs.lab06.tasks import changed_step
+from hybridlab.course.tasks import TASKS, check
 
 Rows = list[dict[str, Any]]
 BOTH = changed_step("overlap", "chunks").makespan

@@ -8,10 +8,10 @@ from cases import in_turn
 from solutions import lab_cells
 
 from hybridlab import INT8, build, published
-from hybridlab.course.tasks import TASKS, check
 from hybridlab.course.labs.lab07.planted import RIGHT as RIGHT_RINGS
 from hybridlab.course.labs.lab07.planted import WRONG as WRONG_RINGS
 from hybridlab.course.labs.lab07.planted import WRONG_FOR, ring_of
+from hybridlab.course.tasks import TASKS, check
 from hybridlab.training import train
 
 (EXECUTOR, RING_TEST) = (

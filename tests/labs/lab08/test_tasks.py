@@ -17,11 +17,10 @@ from cases import in_turn
 from solutions import lab_cells
 
 from hybridlab import Costs, Deadlock, Mesh, build
-from hybridlab.course.tasks import TASKS, check
+from hybridlab.course.labs.lab08.runners import LONG_BEFORE_END, operations_at_once
 from hybridlab.course.labs.lab08.tasks import LOST, without_waiting
-from hybridlab.course.labs.lab08.runners import LONG_BEFORE_END
-from hybridlab.course.labs.lab08.runners import operations_at_once
-from hybridlab.engines import run_threads
+from hybridlab.course.tasks import TASKS, check
+from hybridlab.engines import run
 from hybridlab.schedule import Op
 
 SOLUTION = next(cell.source for cell in lab_cells("lab08") if "solution" in cell.tags and "lab08.t5" in cell.source)
@@ -317,10 +316,10 @@ def test_the_operations_that_are_too_early_are_those_of_threads_that_do_not_wait
     schedule = build("1f1b", 2, 2)
     expected = {op: start for op, (start, _) in without_waiting(schedule, 50, 80).items()}
     for longer in np.repeat([1, 4, 16], 15):
-        run = run_threads(schedule, Costs(forward=50 * longer, backward=80 * longer), wait=False)
-        start, end = (dict(zip(run.ops, times / longer, strict=True)) for times in (run.start, run.end))
-        if max(abs(start[op] - expected[op]) for op in run.ops) < 14:  # the two nearest starts are 30 ms apart
-            early = [str(op) for op in run.ops if any(start[op] < end[need] - 1 for need in schedule.needs(op))]
+        ran = run(schedule, costs=Costs(forward=50 * longer, backward=80 * longer), wait=False).timeline
+        start, end = (dict(zip(ran.ops, times / longer, strict=True)) for times in (ran.start, ran.end))
+        if max(abs(start[op] - expected[op]) for op in ran.ops) < 14:  # the two nearest starts are 30 ms apart
+            early = [str(op) for op in ran.ops if any(start[op] < end[need] - 1 for need in schedule.needs(op))]
             assert check("lab08.t2", " ".join(early)).passed
             return
     pytest.fail("no try was quick enough")
@@ -328,7 +327,7 @@ def test_the_operations_that_are_too_early_are_those_of_threads_that_do_not_wait
 
 def test_the_devices_stand_where_the_threads_stand() -> None:
     with pytest.raises(Deadlock) as caught:
-        run_threads(build("1f1b", 3, 4), lost=[LOST])
+        run(build("1f1b", 3, 4), lost=[LOST])
     problems: Any = caught.value.problems
     assert check("lab08.t4", [str(each.op) for each in problems]).passed
     assert Op.parse("1F1") == LOST

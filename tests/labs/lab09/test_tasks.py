@@ -12,9 +12,9 @@ from solutions import solutions_of
 
 from hybridlab.collectives import ring_all_reduce
 from hybridlab.costs import Costs
+from hybridlab.course.labs.lab09.iteration_parts import NAMES, pieces_of, read_shape, summed
 from hybridlab.course.published.large_runs import TABLE_1
 from hybridlab.course.tasks import TASKS, check
-from hybridlab.course.labs.lab09.iteration_parts import NAMES, pieces_of, read_shape, summed
 from hybridlab.hardware import A100_80GB
 from hybridlab.planner import Plan, memory, predict
 from hybridlab.schedules import build

@@ -12,9 +12,9 @@ from cases import in_turn
 from forms import form_by_form
 
 from hybridlab import Costs, build, check, simulate
-from hybridlab.course.tasks import TASKS
 from hybridlab.course.labs.lab10.eager import latencies_to_hide, least_step, warmed_up
 from hybridlab.course.labs.lab10.tasks import whole_model
+from hybridlab.course.tasks import TASKS
 
 SPEEDUP = 38400 / 4933  # 32 microbatches of 1200 ms; (32 + 15) 75 + [2 * 15 * 32/16 + 2 * 14] 16 = 4933
 

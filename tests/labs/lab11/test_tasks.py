@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from lab11 import student_recomputation as student
 from cases import in_turn
+from lab11 import student_recomputation as student
 
 from hybridlab import REGISTRY, Costs, build, check, formulas, simulate
-from hybridlab.course.tasks import TASKS
-from hybridlab.course.labs.lab11.tasks import run_batch
 from hybridlab.course.labs.lab11.recomputed_peaks import orders_and_shares, peak_of_line
+from hybridlab.course.labs.lab11.tasks import run_batch
+from hybridlab.course.tasks import TASKS
 
 # Each row has a task, a wrong answer, its code, and the words filled into its sentence.
 WRONG: list[tuple[Any, ...]] = [

@@ -14,9 +14,9 @@ from oracle import nodes, times, uniform
 from solutions import solutions_of
 
 from hybridlab import Costs, Schedule, build, check, simulate
-from hybridlab.course.tasks import TASKS
 from hybridlab.course.labs.lab12.chunk_orders import goal_of
 from hybridlab.course.labs.lab12.tasks import makespan
+from hybridlab.course.tasks import TASKS
 
 FOLDED = [0, 1, 2, 2, 1, 0, 0, 1, 2, 2, 1, 0]
 

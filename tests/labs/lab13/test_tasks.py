@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from cases import in_turn
 from forms import form_by_form
+from lab13 import honest as twisted_lab13
 from oracle import Setting, nodes, times
 from solutions import solutions_of
-from lab13 import honest as twisted_lab13
 
 from hybridlab import REGISTRY, Costs, Schedule, build, simulate
 from hybridlab.bound import lower_bound
@@ -21,9 +21,9 @@ from hybridlab.course.grading.launch import Launcher, launcher
 from hybridlab.course.grading.marking import mark
 from hybridlab.course.grading.notebook import CodeCell
 from hybridlab.course.grading.specs import spec_of
+from hybridlab.course.labs.lab13.automatic import EXAMPLE
 from hybridlab.course.published.zero_bubble import bubble_rate
 from hybridlab.course.tasks import TASKS, check
-from hybridlab.course.labs.lab13.automatic import EXAMPLE
 
 UNEVEN = Setting((30, 10, 10), (30, 30, 40), (2 / 3, 2 / 3, 3 / 4), 0)
 GIVEN = str(build("zb-h1", 3, 4))

@@ -15,9 +15,9 @@ from oracle import Node, nodes, partners, times, uniform
 from solutions import lab_cells
 
 from hybridlab import REGISTRY, Costs, Op, build, check, simulate
-from hybridlab.course.tasks import TASKS, Case
-from hybridlab.course.labs.lab14.tasks import slow_link
 from hybridlab.course.labs.lab14.message_paths import judge_slowed
+from hybridlab.course.labs.lab14.tasks import slow_link
+from hybridlab.course.tasks import TASKS, Case
 
 Orders = list[str]
 Times = list[float]

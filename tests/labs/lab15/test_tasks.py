@@ -17,9 +17,9 @@ from profiles import examples
 from hybridlab.course.grading.launch import launcher
 from hybridlab.course.grading.sandbox import Limits
 from hybridlab.course.grading.session import Budget, Remote
-from hybridlab.course.tasks import TASKS, check
 from hybridlab.course.labs.lab15.cuts import loads_of
 from hybridlab.course.labs.lab15.tasks import LAYERS, lighter_cut_exists
+from hybridlab.course.tasks import TASKS, check
 
 Times = Any  # an array of float, shape (layers,)
 

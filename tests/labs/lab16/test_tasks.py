@@ -12,10 +12,9 @@ from profiles import seeds
 from solutions import lab_cells, solutions_of
 
 from hybridlab import Costs, Schedule, build, simulate
-from hybridlab.course.tasks import TASKS, check
 from hybridlab.course.labs.lab07.executors import lines_of_schedule, order_by_chance
-from hybridlab.course.labs.lab16.rendezvous import judge_plans, read_plans, starts_alone
-from hybridlab.course.labs.lab16.rendezvous import MISTAKES_OF_ACTIONS, as_it_comes
+from hybridlab.course.labs.lab16.rendezvous import MISTAKES_OF_ACTIONS, as_it_comes, judge_plans, read_plans, starts_alone
+from hybridlab.course.tasks import TASKS, check
 from hybridlab.schedule import inputs_from_others
 
 SOLUTION = next(cell.source for cell in lab_cells("lab16") if "solution" in cell.tags and "lab16.t4" in cell.source)

@@ -11,17 +11,17 @@ import pytest
 from cases import in_turn
 from hypothesis import given
 from hypothesis import strategies as st
+from lab17 import honest as twisted_lab17
 from oracle import Setting
 from profiles import examples
 from shortest import shortest
 from solutions import solutions_of
-from lab17 import honest as twisted_lab17
 
 from hybridlab import Costs, Schedule, build
 from hybridlab.bound import lower_bound, optimum
+from hybridlab.course.labs.lab17.bounds import steps_to_bound
 from hybridlab.course.puzzles import PUZZLES
 from hybridlab.course.tasks import TASKS, check
-from hybridlab.course.labs.lab17.bounds import steps_to_bound
 from hybridlab.schedule import Op
 
 PUZZLE_OF = {"lab17.t1": "two-devices", "lab17.t2": "little-memory", "lab17.t3": "one-more-activation", "lab17.t4": "unequal-devices"}
@@ -206,7 +206,7 @@ def test_a_task_asks_for_what_its_puzzle_has(key: str) -> None:
     puzzle, asked = PUZZLES[PUZZLE_OF[key]], TASKS[key]
     for number in (puzzle.devices, puzzle.microbatches, puzzle.memory):
         assert str(number) in asked.prompt
-    assert [code for rung in asked.partial_credit for code in rung.codes] == [f"misses-{rung.name}" for rung in puzzle.partial_credit[2:]]
+    assert [code for rung in asked.partial_credit for code in rung.codes] == [f"misses-{rung.name}" for rung in puzzle.rungs[2:]]
     shares = [rung.share for rung in asked.partial_credit]
     assert np.diff([0, *shares, 1]) == pytest.approx(1 / (len(shares) + 1))
 

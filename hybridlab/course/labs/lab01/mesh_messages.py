@@ -11,7 +11,8 @@ import numpy as np
 from hybridlab.checks import known_name, short_repr
 from hybridlab.course.checking.answers import Unordered, plain_values, require_count, require_text
 from hybridlab.course.checking.builds import KnownMistake
-from hybridlab.course.checking.twists import Function, Twist, in_words_of_the_page
+from hybridlab.course.checking.twists import Function, Twist
+from hybridlab.course.checking.legacy import in_words_of_the_page
 from hybridlab.errors import HybridLabError
 from hybridlab.mesh import Mesh
 

@@ -10,7 +10,8 @@ import numpy as np
 from hybridlab.checks import counted, short_repr
 from hybridlab.costs import Costs
 from hybridlab.course.checking.answers import plain_values, require_number, require_orders
-from hybridlab.course.checking.builds import Case, KnownMistake, same
+from hybridlab.course.checking.builds import Case, KnownMistake
+from hybridlab.course.checking.answers import same
 from hybridlab.course.checking.checking import Feedback, right, wrong
 from hybridlab.course.checking.drawing import Drawing
 from hybridlab.course.checking.partial import Stop, run_partly, timeline_of, turns_of

@@ -7,7 +7,8 @@ from typing import Any, NamedTuple
 
 from hybridlab.course.checking.answers import Orders
 from hybridlab.course.labs.lab02.clocks import Times, read_times
-from hybridlab.course.checking.twists import Function, Twist, in_words_of_the_page
+from hybridlab.course.checking.twists import Function, Twist
+from hybridlab.course.checking.legacy import in_words_of_the_page
 from hybridlab.schedule import Op
 
 BEGINS_AT = 5  # ms

@@ -223,7 +223,10 @@ def predict_with_a_slow_device(devices: int = 4, microbatches: int = 10, forward
     title="Open a deadlock",
     prompt="give the new line of one device with which the order runs, within the memory and the makespan of 1F1B",
     points=3,
-    partial_credit=[PartialCredit("able to run", 1 / 3, ("too-much-memory",)), PartialCredit("able to run, within the memory of 1F1B", 2 / 3, ("too-slow",))],
+    partial_credit=[
+        PartialCredit("able to run", 1 / 3, ("too-much-memory",)),
+        PartialCredit("able to run, within the memory of 1F1B", 2 / 3, ("too-slow",)),
+    ],
 )
 def open_deadlock(answer: Any) -> Feedback:
     """Judge the new line of one device. The order must be able to run, with at most the memory and the makespan of 1F1B."""

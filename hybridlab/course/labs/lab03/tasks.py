@@ -321,7 +321,10 @@ def _cost_of_latency(run: zero_bubble.ZeroBubbleRun, devices: int) -> float:
     title="Open: the fastest order in this memory",
     prompt="write an order of 4 devices and 8 microbatches that holds at most 5 activations on each device, one line a device",
     points=5,
-    partial_credit=[PartialCredit("complete and able to run", 1 / 5, ("over-the-cap",)), PartialCredit("able to run, within the memory", 2 / 5, ("too-slow",))],
+    partial_credit=[
+        PartialCredit("complete and able to run", 1 / 5, ("over-the-cap",)),
+        PartialCredit("able to run, within the memory", 2 / 5, ("too-slow",)),
+    ],
 )
 def fastest_in_memory(answer: Any) -> Feedback:
     """Judge an order of forwards and full backwards: it can run, keeps to the cap, and is at most 5 % longer than the shortest one."""

@@ -10,7 +10,8 @@ from hybridlab.arrays import Floats
 from hybridlab.course.checking.builds import KnownMistake
 from hybridlab.course.labs.lab05.messages import DECODE, FEEDBACK
 from hybridlab.course.labs.lab05.messages import Encoded, sent_and_left
-from hybridlab.course.checking.twists import Function, Twist, in_words_of_the_page, show_changes, together
+from hybridlab.course.checking.twists import Function, Twist
+from hybridlab.course.checking.legacy import in_words_of_the_page, show_changes, together
 from hybridlab.errors import HybridLabError
 
 Array = np.ndarray[Any, Any]

@@ -226,7 +226,9 @@ ENCODE = [
         "there are 127 codes on either side of zero, not 128: in int8 the code 128 becomes -128",
         _scaled_by(lambda part: peak(part) / 128),
     ),
-    KnownMistake("255-codes", "the codes have a sign: there are 127 on either side of zero, not 255", _scaled_by(lambda part: peak(part) / 255)),
+    KnownMistake(
+        "255-codes", "the codes have a sign: there are 127 on either side of zero, not 255", _scaled_by(lambda part: peak(part) / 255)
+    ),
     KnownMistake(
         "scale-of-the-mean",
         "the scale comes from the largest magnitude of the block, not from the mean",
@@ -261,7 +263,9 @@ ENCODE = [
 ]
 
 DECODE = [
-    KnownMistake("not-scaled", "these are the codes: each is multiplied by the scale of its block", lambda codes, scales, block: codes * 1.0),
+    KnownMistake(
+        "not-scaled", "these are the codes: each is multiplied by the scale of its block", lambda codes, scales, block: codes * 1.0
+    ),
     KnownMistake(
         "first-scale-alone",
         "all numbers have the scale of the first block: each block has its own",

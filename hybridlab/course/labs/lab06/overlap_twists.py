@@ -5,7 +5,8 @@ from functools import wraps
 from typing import Any
 
 from hybridlab.course.labs.lab06.overlap import Rows, read_rings
-from hybridlab.course.checking.twists import Function, Twist, in_words_of_the_page, together
+from hybridlab.course.checking.twists import Function, Twist
+from hybridlab.course.checking.legacy import in_words_of_the_page, together
 
 Rename = Callable[[float, float], tuple[float, float]]  # the two numbers of a ring -> its start and end
 

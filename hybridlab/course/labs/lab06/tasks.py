@@ -13,7 +13,8 @@ from hybridlab.course.checking.answers import (
     require_parts,
     require_text,
 )
-from hybridlab.course.checking.builds import build_task, same
+from hybridlab.course.checking.builds import build_task
+from hybridlab.course.checking.answers import same
 from hybridlab.course.checking.checking import Feedback, right, task, wrong
 from hybridlab.course.checking.drawing import Drawing, with_rings
 from hybridlab.course.checking.expressions import filled

@@ -6,7 +6,8 @@ from typing import Any
 
 from hybridlab.arrays import Floats
 from hybridlab.course.labs.lab07.executors import EXECUTORS
-from hybridlab.course.checking.twists import Function, Twist, in_words_of_the_page, show_changes, together
+from hybridlab.course.checking.twists import Function, Twist
+from hybridlab.course.checking.legacy import in_words_of_the_page, show_changes, together
 from hybridlab.errors import HybridLabError
 
 Results = tuple[Any, Any]

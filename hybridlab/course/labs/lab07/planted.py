@@ -223,7 +223,9 @@ RING_TESTS = [
         "a right ring adds up in another order than numpy, so its last digits differ: allow a small distance",
         _with_values(_THREE, lambda found, wanted: bool((found == wanted).all()) and found.shape == wanted.shape),
     ),
-    KnownMistake("rank-0-alone", "the test looks at rank 0 alone", _with_values(_THREE, lambda found, wanted: _within(found.flat[:7], wanted[0]))),
+    KnownMistake(
+        "rank-0-alone", "the test looks at rank 0 alone", _with_values(_THREE, lambda found, wanted: _within(found.flat[:7], wanted[0]))
+    ),
     KnownMistake(
         "last-rank-alone",
         "the test does not look at every rank: compare all rows with the mean",

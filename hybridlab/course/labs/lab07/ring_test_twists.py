@@ -8,7 +8,8 @@ import numpy as np
 
 from hybridlab.arrays import Floats
 from hybridlab.course.labs.lab07.planted import Ring
-from hybridlab.course.checking.twists import Function, Twist, show_changes, together
+from hybridlab.course.checking.twists import Function, Twist
+from hybridlab.course.checking.legacy import show_changes, together
 
 
 def _of_ring(rename: Callable[[Ring], Ring]) -> Callable[[Function], Function]:

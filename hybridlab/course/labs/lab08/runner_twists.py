@@ -6,7 +6,8 @@ from typing import Any
 
 from hybridlab.course.labs.lab07.executor_twists import backwards
 from hybridlab.course.labs.lab08.runners import RUNNERS
-from hybridlab.course.checking.twists import Function, Twist, show_changes, together
+from hybridlab.course.checking.twists import Function, Twist
+from hybridlab.course.checking.legacy import show_changes, together
 
 Standard = Callable[[Function], Function]
 Renamed = Callable[[list[str], Function, list[str]], tuple[Any, Function, list[str]]]  # what a function gets in place of its arguments

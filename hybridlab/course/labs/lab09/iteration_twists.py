@@ -5,7 +5,8 @@ from functools import wraps
 from typing import Any
 
 from hybridlab.course.labs.lab09.iteration_parts import NAMES, Numbers, read_parts
-from hybridlab.course.checking.twists import Function, Twist, in_words_of_the_page, together
+from hybridlab.course.checking.twists import Function, Twist
+from hybridlab.course.checking.legacy import in_words_of_the_page, together
 
 Given = tuple[Numbers, Numbers, Numbers]
 CHANGED = "changed by the function"  # a key that shows the judge a change to a renamed argument

@@ -14,7 +14,8 @@ from hybridlab.checks import counted
 from hybridlab.costs import Costs
 from hybridlab.course.checking.answers import plain_values, require_numbers
 from hybridlab.course.checking.builds import Case, KnownMistake
-from hybridlab.course.checking.twists import Function, Twist, in_words_of_the_page, together
+from hybridlab.course.checking.twists import Function, Twist
+from hybridlab.course.checking.legacy import in_words_of_the_page, together
 from hybridlab.formulas import gpipe_makespan
 from hybridlab.schedule import Kind, Op, Schedule
 from hybridlab.simulation import simulate
@@ -131,7 +132,9 @@ MISTAKES = [
         "this is two forwards more than the next device for every latency: a longer latency needs more, and without latency one is enough",
         _stepped(lambda forward, backward, latency: 2),
     ),
-    KnownMistake("gpipe", "these are the warm-ups of GPipe: it is fast enough, but it holds all microbatches", lambda *size: [size[1]] * size[0]),
+    KnownMistake(
+        "gpipe", "these are the warm-ups of GPipe: it is fast enough, but it holds all microbatches", lambda *size: [size[1]] * size[0]
+    ),
     KnownMistake(
         "one-way",
         "this hides one message: between two devices a message goes there and another one comes back, 2C",

@@ -11,7 +11,8 @@ from hybridlab.checks import counted, short_repr
 from hybridlab.costs import Costs
 from hybridlab.course.checking.answers import Unordered, plain_values, require_orders
 from hybridlab.course.checking.builds import Case, KnownMistake
-from hybridlab.course.checking.twists import Function, Twist, in_words_of_the_page, together
+from hybridlab.course.checking.twists import Function, Twist
+from hybridlab.course.checking.legacy import in_words_of_the_page, together
 from hybridlab.errors import HybridLabError
 from hybridlab.schedule import Schedule
 from hybridlab.schedules import REGISTRY, build

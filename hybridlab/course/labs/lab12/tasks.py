@@ -15,7 +15,16 @@ from hybridlab.course.checking.answers import Orders
 from hybridlab.course.checking.builds import build_task
 from hybridlab.course.checking.checking import Feedback, PartialCredit, right, wrong
 from hybridlab.course.labs.lab12.chunk_orders import INTERLEAVED_MISTAKES, goal_of, read_lines, sizes_of_chunks
-from hybridlab.course.labs.lab12.critical_paths import PATH_MISTAKES, PATH_TWISTS, WITHIN, Row, Rows, read_path, runs_of_many_kinds, schedule_of
+from hybridlab.course.labs.lab12.critical_paths import (
+    PATH_MISTAKES,
+    PATH_TWISTS,
+    WITHIN,
+    Row,
+    Rows,
+    read_path,
+    runs_of_many_kinds,
+    schedule_of,
+)
 from hybridlab.course.checking.drawing import Drawing, first_differences, marked_by
 from hybridlab.course.labs.lab02.pipeline_twists import placements
 from hybridlab.errors import InvalidSchedule

@@ -250,8 +250,12 @@ def _one_by_one(devices: int, microbatches: int) -> str:
 
 
 MISTAKES = [
-    KnownMistake("zb-h1", "this is ZB-H1, whose order depends neither on the times nor on cap", _for_all(lambda *size: str(build("zb-h1", *size)))),
-    KnownMistake("zb-h2", "this is ZB-H2, whose order depends neither on the times nor on cap", _for_all(lambda *size: str(build("zb-h2", *size)))),
+    KnownMistake(
+        "zb-h1", "this is ZB-H1, whose order depends neither on the times nor on cap", _for_all(lambda *size: str(build("zb-h1", *size)))
+    ),
+    KnownMistake(
+        "zb-h2", "this is ZB-H2, whose order depends neither on the times nor on cap", _for_all(lambda *size: str(build("zb-h2", *size)))
+    ),
     KnownMistake(
         "weight-gradients-at-once",
         "this is 1F1B with each backward cut in two: a weight gradient right after its input gradient fills no gap",

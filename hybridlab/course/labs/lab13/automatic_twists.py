@@ -6,7 +6,8 @@ from typing import Any
 
 from hybridlab.course.checking.answers import Orders
 from hybridlab.course.labs.lab13.automatic import Model, changed_models, read_order_of_model
-from hybridlab.course.checking.twists import Function, Twist, in_words_of_the_page, show_changes, together
+from hybridlab.course.checking.twists import Function, Twist
+from hybridlab.course.checking.legacy import in_words_of_the_page, show_changes, together
 from hybridlab.schedule import Kind, Op
 
 GIGABYTES = 3  # of one activation

@@ -11,11 +11,13 @@ import numpy as np
 from hybridlab.checks import counted, short_repr
 from hybridlab.costs import Costs
 from hybridlab.course.checking.answers import plain_values, require_number, require_orders
-from hybridlab.course.checking.builds import Case, KnownMistake, same
+from hybridlab.course.checking.builds import Case, KnownMistake
+from hybridlab.course.checking.answers import same
 from hybridlab.course.checking.checking import Feedback, right, wrong
 from hybridlab.course.labs.lab02.clocks import Times, can_run, orders_of_many_kinds
 from hybridlab.course.labs.lab02.pipeline_twists import CLOCKS_OF_TWISTS
-from hybridlab.course.checking.twists import Function, Twist, in_words_of_the_page, together
+from hybridlab.course.checking.twists import Function, Twist
+from hybridlab.course.checking.legacy import in_words_of_the_page, together
 from hybridlab.errors import HybridLabError
 from hybridlab.schedule import Op, Schedule
 from hybridlab.schedules import REGISTRY, build

@@ -11,7 +11,8 @@ from hybridlab.costs import Costs
 from hybridlab.course.checking.answers import plain_values, require_count
 from hybridlab.course.checking.builds import Case, KnownMistake
 from hybridlab.course.checking.checking import Feedback, right, wrong
-from hybridlab.course.checking.twists import Function, Twist, in_words_of_the_page, together
+from hybridlab.course.checking.twists import Function, Twist
+from hybridlab.course.checking.legacy import in_words_of_the_page, together
 from hybridlab.schedules import build
 from hybridlab.simulation import simulate
 
@@ -158,8 +159,12 @@ LEAST_MISTAKES = (
         "this takes M times L/A for the step of 1F1B: add fill and drain",
         _comparing(_by_rate_alone),
     ),
-    KnownMistake("from-k", "you begin at K microbatches: fewer count, too", _comparing(counts=lambda devices, most: range(devices, most + 1))),
-    KnownMistake("most-for-none", "you return `most` where there is no such number: return 0", lambda *given: _least_up_to(*given) or given[-1]),
+    KnownMistake(
+        "from-k", "you begin at K microbatches: fewer count, too", _comparing(counts=lambda devices, most: range(devices, most + 1))
+    ),
+    KnownMistake(
+        "most-for-none", "you return `most` where there is no such number: return 0", lambda *given: _least_up_to(*given) or given[-1]
+    ),
     KnownMistake("last-before", "this is the last number at which 1F1B is faster: the answer is one more", _last_before),
     KnownMistake(
         "for-good",

@@ -9,7 +9,15 @@ from hybridlab.costs import Costs
 from hybridlab.course.checking.answers import require_count, require_parts, require_text
 from hybridlab.course.checking.builds import build_task
 from hybridlab.course.checking.checking import Feedback, PartialCredit, right, task, wrong
-from hybridlab.course.labs.lab14.message_paths import PATH_FAULTS, PATH_MISTAKES, PATH_TWISTS, Slowed, judge_slowed, orders_that_run, read_slowed
+from hybridlab.course.labs.lab14.message_paths import (
+    PATH_FAULTS,
+    PATH_MISTAKES,
+    PATH_TWISTS,
+    Slowed,
+    judge_slowed,
+    orders_that_run,
+    read_slowed,
+)
 from hybridlab.course.checking.questions import Number, Question, number_task
 from hybridlab.course.labs.lab14.recomputing_gpipe import LEAST_MISTAKES, LEAST_TWISTS, judge_least, read_count, sizes_and_times
 from hybridlab.schedules import build

@@ -1,7 +1,7 @@
 """The models on which a student's partition is tried, and programs that cut them by a wrong rule."""
 
 from collections.abc import Callable, Iterator, Sequence
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from typing import Any
 
 import numpy as np
@@ -10,6 +10,8 @@ from hybridlab.arrays import Floats
 from hybridlab.checks import counted, short_repr
 from hybridlab.course.checking.answers import Unordered, plain_values, require_number
 from hybridlab.course.checking.builds import Case, KnownMistake
+from hybridlab.course.checking.maps import REVERSED, RUNNING_SUMS, Map, at, like, scaled
+from hybridlab.course.checking.twists import Example, Twist
 from hybridlab.errors import HybridLabError
 
 LONGEST_WORDS = 9  # layers of a model that is named by its times
@@ -175,5 +177,59 @@ MISTAKES = (
         "in-any-order",
         "this gives each layer to the device with the least load: a device has consecutive layers, because the model runs in order",
         _in_any_order,
+    ),
+)
+
+
+def _first_layers(counts: Any, case: tuple[Any, ...]) -> Any:
+    return like(counts, [0, *accumulate(counts)][:-1])
+
+
+def _counts_to_next(layers: Any, case: tuple[Any, ...]) -> Any:
+    return like(layers, [after - before for before, after in pairwise([*layers, len(case[0])])])
+
+
+def _last_layers(counts: Any, case: tuple[Any, ...]) -> Any:
+    return like(counts, [end - 1 for end in accumulate(counts)])
+
+
+def _counts_from_previous(layers: Any, case: tuple[Any, ...]) -> Any:
+    return like(layers, [after - before for before, after in pairwise([-1, *layers])])
+
+
+FROM_THE_END = REVERSED.then(RUNNING_SUMS).then(REVERSED)
+EXAMPLES = (Example((np.array([1.0, 4.0, 4.0, 4.0, 11.0]), 2), [4, 1]),)
+TWISTS = (
+    Twist(
+        "first-layers",
+        "the function returns the number of the first layer of each device, and layers are counted from 0",
+        result=Map(_first_layers, _counts_to_next),
+        about="result",
+    ),
+    Twist(
+        "loads-data",
+        "the first layer also loads the data and takes twice the time that stands in `times`",
+        given={0: at(0, scaled(0.5))},
+        about="times",
+    ),
+    Twist("sums", "`times[i]` is the time of the layers 0 to i together", given={0: RUNNING_SUMS}, about="times"),
+    Twist(
+        "last-layers",
+        "the function returns the number of the last layer of each device, and layers are counted from 0",
+        result=Map(_last_layers, _counts_from_previous),
+        about="result",
+    ),
+    Twist(
+        "computes-loss",
+        "the last layer also computes the loss and takes twice the time that stands in `times`",
+        given={0: at(-1, scaled(0.5))},
+        about="times",
+    ),
+    Twist("sums-to-the-end", "`times[i]` is the time of layer i and all layers after it together", given={0: FROM_THE_END}, about="times"),
+    Twist(
+        "last-device-first",
+        "the list that the function returns begins with the last device, which has the last layers",
+        result=REVERSED,
+        about="result",
     ),
 )

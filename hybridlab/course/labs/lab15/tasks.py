@@ -13,9 +13,8 @@ from hybridlab.costs import Costs
 from hybridlab.course.checking.answers import near, require_count, require_numbers
 from hybridlab.course.checking.builds import build_task
 from hybridlab.course.checking.checking import Feedback, right, task, wrong
-from hybridlab.course.labs.lab15.cut_twists import CUT_TWISTS
-from hybridlab.course.labs.lab15.cuts import MISTAKES, loads_of, models_to_cut, read_counts
 from hybridlab.course.checking.questions import EXACT, Number, Question, number_task
+from hybridlab.course.labs.lab15.cuts import EXAMPLES, MISTAKES, TWISTS, loads_of, models_to_cut, read_counts
 from hybridlab.errors import HybridLabError
 from hybridlab.schedules import build
 from hybridlab.simulation import simulate
@@ -129,7 +128,8 @@ def the_shortest_cut(answer: Any) -> Feedback:
     signature="partition(times, devices)",
     cases=models_to_cut,
     mistakes=MISTAKES,
-    twists=CUT_TWISTS,
+    twists=TWISTS,
+    examples=EXAMPLES,
     reads=read_counts,
     without=("lighter_cut_exists", "loads_of"),
     lesson="the best cut for d devices follows from the best cuts of the first layers for d - 1 devices",

@@ -6,7 +6,8 @@ from typing import Any
 
 from hybridlab.course.checking.answers import plain_values
 from hybridlab.course.labs.lab07.executor_twists import backwards
-from hybridlab.course.checking.twists import Function, Twist, in_words_of_the_page, show_changes, together
+from hybridlab.course.checking.twists import Function, Twist
+from hybridlab.course.checking.legacy import in_words_of_the_page, show_changes, together
 from hybridlab.errors import HybridLabError
 from hybridlab.schedule import Action, read_action
 

@@ -13,7 +13,8 @@ from hybridlab.costs import Costs
 from hybridlab.course.checking.answers import plain_values, require_number
 from hybridlab.course.checking.builds import Case, KnownMistake
 from hybridlab.course.checking.checking import Feedback, right, wrong
-from hybridlab.course.checking.twists import Function, Twist, in_words_of_the_page, show_changes, together
+from hybridlab.course.checking.twists import Function, Twist
+from hybridlab.course.checking.legacy import in_words_of_the_page, show_changes, together
 
 Times = Sequence[float]  # of each device, in ms
 
@@ -152,7 +153,9 @@ BOUND_MISTAKES = (
         "this is the work of the busiest device: when does it start at the earliest, and what is left to do after its last backward?",
         _part_of_work(head=False, tail=False),
     ),
-    KnownMistake("no-tail", "a device that is not device 0 has ended, but the step has not: other backwards follow", _part_of_work(True, False)),
+    KnownMistake(
+        "no-tail", "a device that is not device 0 has ended, but the step has not: other backwards follow", _part_of_work(True, False)
+    ),
     KnownMistake("no-head", "a device that is not device 0 cannot start at once: other forwards come first", _part_of_work(False, True)),
     KnownMistake(
         "one-microbatch",

@@ -22,7 +22,7 @@ def _prompt(name: str) -> str:
 
 def _partial_credit(name: str) -> list[PartialCredit]:
     """Return the partial credit of a puzzle: each rung above a schedule that can run earns an equal part of the points."""
-    _, _, *higher = PUZZLES[name].partial_credit
+    _, _, *higher = PUZZLES[name].rungs
     share = 1 / (1 + len(higher))
     reached = ["complete and able to run", *(rung.words.removeprefix("is ") for rung in higher)]
     return [PartialCredit(reached[place], share * (place + 1), (f"misses-{rung.name}",)) for place, rung in enumerate(higher)]
