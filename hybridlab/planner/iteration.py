@@ -3,6 +3,7 @@
 import math
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any, NamedTuple
 
 from hybridlab.checks import one_time, short_repr, true_or_false
 from hybridlab.collectives import A100_LINKS, Link, all_reduce_time, measured_time
@@ -144,25 +145,71 @@ def predict(
         raise HybridLabError(message, "out-of-range")
     if true_or_false(must_fit, "must_fit"):
         refuse_overflow(model, plan, profile)
-    layers, count = model.layers / plan.pipeline, plan.microbatches
+    parts = part_seconds(amounts_of(model, plan, profile, wire, share))
+    return IterationTime(**parts, flops=model.flops(plan.global_batch, plan.recompute), gpus=plan.gpus)
+
+
+class Amounts(NamedTuple):
+    """What the seconds of an iteration are computed from: the work of one GPU, its speed, and the seconds of its messages.
+
+    The fields are numbers, or anything else that adds, multiplies and divides: the cluster explorer puts names of tables in their place.
+    """
+
+    microbatches: Any
+    chunks: Any
+    gaps: Any  # between neighbouring stages
+    layers: Any  # of one stage
+    layer_flops: Any  # of one microbatch in one layer, as the bytes and the all-reduces
+    layer_bytes: Any
+    layer_rings: Any
+    head_flops: Any
+    head_bytes: Any
+    head_rings: Any
+    flops_per_second: Any
+    bytes_per_second: Any  # to and from memory
+    ring: Any  # seconds of one all-reduce inside a layer
+    exchange: Any  # seconds of the messages of one microbatch between two stages
+    gradients: Any  # seconds of the all-reduces of gradients
+    parameters: Any  # on a GPU of the first stage
+
+
+def amounts_of(model: Transformer, plan: Plan, profile: Profile, wire: WireFormat = FP16, efficiency: float = EFFICIENCY) -> Amounts:
+    """Return the amounts of a plan; the arguments are those of :func:`predict`, and nothing is refused."""
     layer = model.layer_work(plan.microbatch, plan.tensor, plan.recompute, plan.sequence_parallel)
     head = model.head_work(plan.microbatch, plan.tensor)
-    arithmetic, streaming = share * profile.matmul_flops, MEMORY_SHARE * profile.memory_bandwidth
     nbytes = 2.0 * plan.microbatch * model.sequence * model.hidden  # bytes of one microbatch's activations between two layers
-    ring = ring_seconds(profile, plan.tensor, min(plan.tensor, profile.gpus_per_node), nbytes)
-    exchange = _stage_exchange_seconds(plan, profile, nbytes)
-    stage = layers * (layer.flops / arithmetic + layer.nbytes / streaming + layer.all_reduces * ring)
-    return IterationTime(
-        matmul=count * (layers * layer.flops + head.flops) / arithmetic,
-        memory_traffic=count * (layers * layer.nbytes + head.nbytes) / streaming,
-        tensor_parallel=count * (layers * layer.all_reduces + head.all_reduces) * ring,
-        point_to_point=count * plan.chunks * exchange,
-        bubble=(plan.pipeline - 1) * (stage / plan.chunks + exchange),
-        data_parallel=_gradient_seconds(model, plan, profile, wire),
-        optimiser=OPTIMISER_BYTES * stage_parameters(model, plan) / streaming,
-        flops=model.flops(plan.global_batch, plan.recompute),
-        gpus=plan.gpus,
+    return Amounts(
+        microbatches=plan.microbatches,
+        chunks=plan.chunks,
+        gaps=plan.pipeline - 1,
+        layers=model.layers / plan.pipeline,
+        layer_flops=layer.flops,
+        layer_bytes=layer.nbytes,
+        layer_rings=layer.all_reduces,
+        head_flops=head.flops,
+        head_bytes=head.nbytes,
+        head_rings=head.all_reduces,
+        flops_per_second=efficiency * profile.matmul_flops,
+        bytes_per_second=MEMORY_SHARE * profile.memory_bandwidth,
+        ring=ring_seconds(profile, plan.tensor, min(plan.tensor, profile.gpus_per_node), nbytes),
+        exchange=_stage_exchange_seconds(plan, profile, nbytes),
+        gradients=_gradient_seconds(model, plan, profile, wire),
+        parameters=stage_parameters(model, plan),
     )
+
+
+def part_seconds(of: Amounts) -> dict[str, Any]:
+    """Return the seconds of each part of an iteration by its name in ``PARTS``."""
+    stage = of.layers * (of.layer_flops / of.flops_per_second + of.layer_bytes / of.bytes_per_second + of.layer_rings * of.ring)
+    return {
+        "matmul": of.microbatches * (of.layers * of.layer_flops + of.head_flops) / of.flops_per_second,
+        "memory_traffic": of.microbatches * (of.layers * of.layer_bytes + of.head_bytes) / of.bytes_per_second,
+        "tensor_parallel": of.microbatches * (of.layers * of.layer_rings + of.head_rings) * of.ring,
+        "point_to_point": of.microbatches * of.chunks * of.exchange,
+        "bubble": of.gaps * (stage / of.chunks + of.exchange),
+        "data_parallel": of.gradients,
+        "optimiser": OPTIMISER_BYTES * of.parameters / of.bytes_per_second,
+    }
 
 
 @lru_cache(maxsize=2**14)

@@ -80,19 +80,24 @@ def memory(model: Transformer, plan: Plan) -> Memory:
     ([45.2, 4.8, 0.5], 50.5)
     """
     refuse_misfit(model, plan)
-    return _fullest(model, plan, plan.microbatch, plan.recompute)
+    return _fullest(model, plan)
 
 
-def _fullest(model: Transformer, plan: Plan, size: int, recompute: str) -> Memory:
-    """Return the memory of a plan that divides the model, with microbatches of ``size`` samples and this recomputation instead."""
-    tensor, split, microbatches = plan.tensor, plan.sequence_parallel, plan.global_batch // (size * plan.data)
+def stage_memories(model: Transformer, plan: Plan) -> tuple[Memory, Memory]:
+    """Return the memory on a GPU of the first stage and of the last stage; nothing is refused."""
+    size, tensor, recompute, split = plan.microbatch, plan.tensor, plan.recompute, plan.sequence_parallel
     states = STATE_BYTES * stage_parameters(model, plan)
-    on_first = model.activation_bytes(size, tensor, plan.pipeline, plan.chunks, recompute, split, microbatches)
+    on_first = model.activation_bytes(size, tensor, plan.pipeline, plan.chunks, recompute, split, plan.microbatches)
     of_one_microbatch = model.activation_bytes(size, tensor, plan.pipeline, 1, recompute, split, 1)
     on_last = of_one_microbatch * (plan.pipeline - (plan.pipeline - 1) / plan.chunks)
     whole, kept = (model.layer_activation_bytes(size, tensor, each, split) for each in ("none", recompute))
     logits = LOGIT_BYTES * size * model.sequence * model.vocabulary / tensor
-    first, last = Memory(states, on_first, whole - kept), Memory(states, on_last, whole - kept + logits)
+    return Memory(states, on_first, whole - kept), Memory(states, on_last, whole - kept + logits)
+
+
+def _fullest(model: Transformer, plan: Plan) -> Memory:
+    """Return the memory of a plan that divides the model."""
+    first, last = stage_memories(model, plan)
     return first if first.total >= last.total else last
 
 
@@ -119,22 +124,19 @@ def can_fit(model: Transformer, plan: Plan, profile: Profile) -> bool:
     A plan needs the least memory with microbatches of one sample and full recomputation.
     """
     refuse_misfit(model, plan)
-    return _fullest(model, plan, 1, RECOMPUTE[-1]).total <= profile.memory
+    return _fullest(model, replace(plan, microbatch=1, recompute=RECOMPUTE[-1])).total <= profile.memory
 
 
 def _advice(model: Transformer, plan: Plan, profile: Profile) -> str:
     """Return what to try if a plan does not fit."""
     if can_fit(model, plan, profile):
-        return next(words for words, size, kind in _savings(plan) if _fullest(model, plan, size, kind).total <= profile.memory)
+        return next(words for words, changed in _savings(plan) if _fullest(model, changed).total <= profile.memory)
     finest = replace(plan, tensor=model.heads, pipeline=model.layers, chunks=1)
     return MORE_STAGES if can_fit(model, finest, profile) else MORE_MEMORY
 
 
-def _savings(plan: Plan) -> Iterator[tuple[str, int, str]]:
-    """Yield each change of a plan that can save memory on the same GPUs; changes that cost less time come first.
-
-    A change is a tuple of words, a size of microbatches, and a recomputation.
-    """
+def _savings(plan: Plan) -> Iterator[tuple[str, Plan]]:
+    """Yield each change that can save memory on the same GPUs, in words, and the plan with it; those that cost less time come first."""
     kinds = RECOMPUTE[RECOMPUTE.index(plan.recompute) :]
     sizes = [size for size in range(plan.microbatch, 0, -1) if plan.microbatch % size == 0]
     for recompute in kinds:
@@ -142,4 +144,4 @@ def _savings(plan: Plan) -> Iterator[tuple[str, int, str]]:
             words = [f"a microbatch of {size}"] if size < plan.microbatch else []
             words += [f"recompute={recompute!r}"] if recompute != plan.recompute else []
             if words:
-                yield " and ".join(words), size, recompute
+                yield " and ".join(words), replace(plan, microbatch=size, recompute=recompute)

@@ -13,8 +13,7 @@ from hybridlab.hardware import A100_40GB, A100_80GB, B200, H100, H200, INFINIBAN
 from hybridlab.model import RECOMPUTE, Transformer
 from hybridlab.planner import IterationTime, Memory, Plan
 from hybridlab.widgets.choices import one_or_several, whole_numbers, wire_formats
-from hybridlab.widgets.cluster_explorer_data import AXES, cluster_data
-from hybridlab.widgets.cluster_explorer_tables import ClusterCase, Values, case_of
+from hybridlab.widgets.cluster_explorer_data import AXES, ClusterCase, Values, case_of, cluster_data
 from hybridlab.widgets.page_data import digest
 from hybridlab.widgets.scripts import script_of
 from hybridlab.widgets.view import Checked, View, shown_first, style_sheet

@@ -1,25 +1,29 @@
-"""Iteration times and memory for every plan in a grid, as plain data, with the reasons why plans are refused."""
+"""Iteration times and memory for every plan in a grid, as plain data, with the reasons why plans are refused.
+
+One table over all axes would have millions of entries. So each part of the time and of the memory is a sum of products of small tables,
+over the axes on which they depend. The script multiplies and adds their entries. The sums are those of :func:`hybridlab.planner.predict`
+and :func:`hybridlab.planner.memory`.
+"""
 
 import re
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from itertools import product
+from math import prod
+from operator import itemgetter
+from typing import Any, NamedTuple
 
 from hybridlab.errors import HybridLabError, UnsupportedSize
 from hybridlab.hardware import Profile
+from hybridlab.model import Transformer
 from hybridlab.palette import PART_COLOURS, ink_on, line_style
-from hybridlab.planner.memory import MORE_MEMORY, MORE_STAGES, refuse_overflow
-from hybridlab.widgets.cluster_explorer_tables import (
-    SUMS,
-    At,
-    ClusterCase,
-    Load,
-    Tables,
-    Values,
-    case_of,
-    index_tables,
-    misfit,
-    quantity_tables,
-)
+from hybridlab.planner import IterationTime, Memory, Plan, memory, predict
+from hybridlab.planner.iteration import Amounts, amounts_of, part_seconds
+from hybridlab.planner.memory import MORE_MEMORY, MORE_STAGES, refuse_overflow, stage_memories
+from hybridlab.planner.plan import refuse_misfit
 from hybridlab.widgets.page_data import Data, compact_json, refuse_too_large
+from hybridlab.wire import WireFormat
 
 LABELS = {
     "model": "Model",
@@ -45,6 +49,292 @@ PARTS = {
     "data_parallel": "data-parallel all-reduce",
     "optimiser": "optimiser",
 }
+COUNTS = ("tensor", "stages", "replicas", "chunks", "microbatches", "microbatch")
+Values = Mapping[str, Mapping[Any, Any]]  # for each axis, its values by name
+At = Mapping[str, Any]  # one value of each axis
+
+
+class ClusterCase(NamedTuple):
+    """One setting, in the form of arguments for the planner."""
+
+    model: Transformer
+    plan: Plan
+    profile: Profile
+    wire: WireFormat
+
+    def time(self, must_fit: bool = True) -> IterationTime:
+        """Return the iteration time that :func:`predict` gives."""
+        return predict(self.model, self.plan, self.profile, wire=self.wire, must_fit=must_fit)
+
+    @property
+    def memory(self) -> Memory:
+        """The memory that the plan needs on the fullest GPU."""
+        return memory(self.model, self.plan)
+
+    @property
+    def amounts(self) -> Amounts:
+        """The amounts from which the planner computes the time."""
+        return amounts_of(self.model, self.plan, self.profile, self.wire)
+
+    @property
+    def on_first(self) -> Memory:
+        """The memory on a GPU of the first stage."""
+        return stage_memories(self.model, self.plan)[0]
+
+    @property
+    def on_last(self) -> Memory:
+        """The memory on a GPU of the last stage."""
+        return stage_memories(self.model, self.plan)[1]
+
+    @property
+    def alone(self) -> "ClusterCase":
+        """The case with one microbatch on one stage."""
+        return self._replace(plan=replace(self.plan, pipeline=1, chunks=1, global_batch=self.plan.microbatch * self.plan.data))
+
+    @property
+    def reach(self) -> int:
+        """The distance of messages between stages: 0 if there is only one stage, 1 inside a node, 2 between nodes."""
+        return 0 if self.plan.pipeline == 1 else 1 if self.plan.gpus <= self.profile.gpus_per_node else 2
+
+
+class Load(NamedTuple):
+    """The microbatches of a plan, as far as its memory depends on them.
+
+    With one chunk, ``held`` is the number of microbatches that the first stage holds. With more chunks, ``held`` is 1 if there are as many
+    microbatches as stages, and 2 if there are more.
+    """
+
+    chunks: int
+    held: int
+
+    @staticmethod
+    def of(stages: int, chunks: int, microbatches: int) -> "Load":
+        """Return the load of these counts."""
+        return Load(chunks, min(stages, microbatches) if chunks == 1 else min(microbatches // stages, 2))
+
+    def microbatches(self, stages: int) -> int:
+        """Return a number of microbatches with this load, or with the largest load if a stage never holds so many."""
+        return min(self.held, stages) if self.chunks == 1 else self.held * stages
+
+
+def case_of(at: At) -> ClusterCase:
+    """Return the case for one value of each axis; raises :class:`UnsupportedSize` if the chunks do not suit the stages."""
+    batch = at["replicas"] * at["microbatches"] * at["microbatch"]
+    sizes = (at["tensor"], at["stages"], at["replicas"], at["microbatch"], batch)
+    plan = _plan(*sizes, at["chunks"], at["recompute"], at["sequence_parallel"])
+    return ClusterCase(at["model"], plan, _with_port(at["gpu"], at["link"]), at["wire"])
+
+
+def misfit(at: At, divides: bool = True) -> str:
+    """Return the reason why there is no such plan, or an empty text if there is one; memory does not matter here.
+
+    If ``divides`` is False, only the numbers of stages, chunks and microbatches matter, and not those of layers and heads.
+    """
+    try:
+        case = case_of(at)
+        if divides:
+            refuse_misfit(case.model, case.plan)
+    except UnsupportedSize as why:
+        return str(why)
+    return ""
+
+
+class Tables:
+    """Makes tables over some axes of a grid; each of the other axes has its first value, or 1 if the axis is a count.
+
+    Three axes are derived from others. ``fabric`` is a GPU's NVLink and node, ``reach`` is the distance of messages between stages (see
+    :attr:`ClusterCase.reach`), and ``load`` is a :class:`Load`.
+    """
+
+    def __init__(self, values: Values) -> None:
+        first = {name: next(iter(each.values())) for name, each in values.items()}
+        refuse_too_large(2 * prod(len(values[name]) for name in ("stages", "chunks", "microbatches")))
+        counts = product(values["stages"].values(), values["chunks"].values(), values["microbatches"].values())
+        loads = sorted({Load.of(*each) for each in counts if each[1] == 1 or each[2] >= each[0]}) or [Load(1, 1)]
+        fabrics: dict[Any, Any] = {}
+        for gpu in values["gpu"].values():
+            fabrics.setdefault(_fabric(gpu), gpu)
+        derived: Values = {"fabric": fabrics, "reach": dict(enumerate(range(3))), "load": {each: each for each in loads}}
+        self.axes: Values = {**values, **derived}
+        self._first = first | dict.fromkeys(COUNTS, 1)
+
+    def full(self, at: At) -> dict[str, Any]:
+        """Return one value of each axis; a derived axis in ``at`` determines the axes from which it is derived."""
+        found = {**self._first, **at}
+        if "fabric" in at:
+            found["gpu"] = at["fabric"]
+        if "load" in at:
+            found |= {"chunks": at["load"].chunks, "microbatches": at["load"].microbatches(found["stages"])}
+        return found
+
+    def table(self, axes: str, number: Callable[[At], float]) -> Data:
+        """Return the table of one number over the axes that ``axes`` names."""
+        names = axes.split()
+        return self._table(names, map(number, self.combinations(names)))
+
+    def rows(self, axes: str, last: str, numbers: Callable[[At], Iterable[float]]) -> Data:
+        """Return the table over ``axes`` and then the axis ``last``; ``numbers`` returns a number for each value of ``last``."""
+        names = [*axes.split(), last]
+        refuse_too_large(2 * prod(len(self.axes[name]) for name in names))
+        return self._table(names, (each for at in self.combinations(names[:-1]) for each in numbers(at)))
+
+    def fitting(self, axes: str, number: Callable[[ClusterCase], float]) -> Callable[[At], float]:
+        """Return a function for a number of a case that is 0 where the axes say that there is no such plan."""
+        divides = {"model", "tensor", "stages"} <= set(axes.split())
+        return lambda at: 0 if misfit(self.full(at), divides) else number(case_of(self.full(at)))
+
+    def index(self, axes: str, axis: str, key: Callable[[Any], Any]) -> Data:
+        """Return a table of indices on the derived axis ``axis``; where no plan has this value, the index is 0."""
+        places = {each: place for place, each in enumerate(self.axes[axis])}
+        return self.table(axes, lambda at: places.get(key(self.full(at)), 0))
+
+    def exchange(self, at: At) -> float:
+        """Return the seconds that the messages of one microbatch take at the distance ``reach``, or 0 if no plan has this distance."""
+        if not at["reach"]:
+            return 0.0
+        for stages, replicas in product(self.axes["stages"].values(), self.axes["replicas"].values()):
+            found = self.full({**at, "stages": stages, "replicas": replicas})
+            if not misfit(found) and case_of(found).reach == at["reach"]:
+                return _five_digits(case_of(found).amounts.exchange)
+        return 0.0
+
+    def combinations(self, names: list[str]) -> Iterator[dict[str, Any]]:
+        """Return all combinations of values of these axes; the last axis changes fastest."""
+        refuse_too_large(2 * prod(len(self.axes[name]) for name in names))  # bytes, if every entry had one digit
+        return (dict(zip(names, at, strict=True)) for at in product(*(self.axes[name].values() for name in names)))
+
+    def _table(self, names: list[str], numbers: Iterable[float]) -> Data:
+        values = [int(each) if float(each).is_integer() else each for each in numbers]
+        return {"axes": names, "sizes": [len(self.axes[name]) for name in names], "values": values}
+
+
+def index_tables(tables: Tables) -> Data:
+    """Return for each derived axis a table of its index."""
+    return {
+        "fabric": tables.index("gpu", "fabric", lambda at: _fabric(at["gpu"])),
+        "reach": tables.index("gpu tensor stages replicas", "reach", lambda at: case_of(at).reach),
+        "load": tables.index("stages chunks microbatches", "load", lambda at: Load.of(at["stages"], at["chunks"], at["microbatches"])),
+    }
+
+
+@dataclass(frozen=True)
+class Sum:
+    """A sum of products of tables, and of numbers. In a formula it adds, multiplies and divides as the numbers in the tables do.
+
+    Examples
+    --------
+    >>> (2 * Sum.of("layers layer_flops") + Sum.of("head_flops")) / Sum.of("flops_per_second")
+    Sum(terms=((2, 'layers', 'layer_flops', '1/flops_per_second'), ('head_flops', '1/flops_per_second')))
+    """
+
+    terms: tuple[tuple[str | float, ...], ...]
+
+    @staticmethod
+    def of(names: str) -> "Sum":
+        """Return one product of tables."""
+        return Sum((tuple(names.split()),))
+
+    def __add__(self, other: "Sum") -> "Sum":
+        return Sum(self.terms + other.terms)
+
+    def __mul__(self, other: "Sum") -> "Sum":
+        return Sum(tuple((*one, *another) for one in self.terms for another in other.terms))
+
+    def __rmul__(self, factor: float) -> "Sum":
+        return Sum(tuple((factor, *term) for term in self.terms))
+
+    def __truediv__(self, other: "Sum") -> "Sum":
+        ((name,),) = other.terms
+        return self * Sum.of(f"1/{name}")
+
+
+def quantities() -> dict[str, Sum]:
+    """Return the quantities of a setting: seconds of each part of the time, 1e12 operations per GPU, GPUs, and GB.
+
+    The formula of the seconds is the planner's, computed with names of tables.
+    """
+    of_one_sample = ("layer_flops", "head_flops")
+    amounts = Amounts(**{name: Sum.of(f"{name} microbatch" if name in of_one_sample else name) for name in Amounts._fields})
+    return {
+        **part_seconds(amounts),
+        "work": Sum.of("work microbatch microbatches"),
+        "gpus": Sum.of("tensor stages replicas"),
+        "states": Sum.of("states"),
+        "activations_first": Sum.of("activations held_first microbatch"),
+        "activations_last": Sum.of("activations held_last microbatch"),
+        "working_first": Sum.of("working_first microbatch"),
+        "working_last": Sum.of("working_last microbatch"),
+        "capacity": Sum.of("capacity"),
+    }
+
+
+# For each table its axes, and its number for a case
+NUMBERS: Mapping[str, tuple[str, Callable[[ClusterCase], float]]] = {
+    "gaps": ("stages", lambda case: case.amounts.gaps),
+    "layers": ("model stages", lambda case: case.amounts.layers),
+    "layer_flops": ("model tensor recompute", lambda case: case.amounts.layer_flops),
+    "layer_bytes": ("model tensor recompute microbatch sequence_parallel", lambda case: case.amounts.layer_bytes),
+    "layer_rings": ("model tensor recompute", lambda case: case.amounts.layer_rings),
+    "head_flops": ("model tensor", lambda case: case.amounts.head_flops),
+    "head_bytes": ("model tensor microbatch", lambda case: case.amounts.head_bytes),
+    "head_rings": ("model tensor", lambda case: case.amounts.head_rings),
+    "flops_per_second": ("gpu", lambda case: case.amounts.flops_per_second),
+    "bytes_per_second": ("gpu", lambda case: case.amounts.bytes_per_second),
+    "ring": ("model fabric tensor microbatch", lambda case: _five_digits(case.amounts.ring)),
+    "gradients": ("model tensor stages fabric replicas link wire", lambda case: _five_digits(case.amounts.gradients)),
+    "parameters": ("model tensor stages", lambda case: case.amounts.parameters),
+    "work": ("model tensor stages recompute", lambda case: case.time(must_fit=False).flops / case.plan.gpus / 1e12),
+    "states": ("model tensor stages", lambda case: case.on_first.states / 1e9),
+    # of one sample, if all layers are on one stage
+    "activations": ("model tensor recompute sequence_parallel", lambda case: case.on_first.activations / 1e9),
+    # activations that a stage holds, as a multiple of those of one microbatch in all layers
+    "held_first": ("stages load", lambda case: case.on_first.activations / case.alone.on_first.activations),
+    "held_last": ("stages load", lambda case: case.on_last.activations / case.alone.on_last.activations),
+    "working_first": ("model tensor recompute sequence_parallel", lambda case: case.on_first.working / 1e9),
+    "working_last": ("model tensor recompute sequence_parallel", lambda case: case.on_last.working / 1e9),
+    "capacity": ("gpu", lambda case: case.profile.memory / 1e9),
+}
+
+
+def quantity_tables(tables: Tables, sums: Iterable[Sum]) -> Data:
+    """Return the tables that are in these sums, by name."""
+    names = dict.fromkeys(factor for each in sums for term in each.terms for factor in term if isinstance(factor, str))
+    return {name: _table_of(tables, name) for name in names}
+
+
+def _table_of(tables: Tables, name: str) -> Data:
+    """Return the table with this name, or with the inverse of each number for a name such as ``1/chunks``."""
+    of = name.removeprefix("1/")
+    number: Callable[[At], float]
+    if of in COUNTS:
+        axes, number = of, itemgetter(of)
+    elif of == "exchange":
+        axes, number = "model fabric tensor microbatch link reach sequence_parallel", tables.exchange
+    else:
+        axes, of_case = NUMBERS[of]
+        number = tables.fitting(axes, of_case)
+    return tables.table(axes, number if of == name else lambda at: 1 / number(at))
+
+
+def _fabric(gpu: Profile) -> tuple[float, int]:
+    """Return the part of a profile on which the time of messages depends, apart from the port."""
+    return gpu.nvlink, gpu.gpus_per_node
+
+
+def _five_digits(value: float) -> float:
+    return float(f"{value:.5g}")
+
+
+@lru_cache(maxsize=1 << 14)
+def _plan(*arguments: Any) -> Plan:
+    """Return the plan with these arguments; the results are cached because plans check what they get, and many cases have equal plans."""
+    return Plan(*arguments)
+
+
+@lru_cache(maxsize=256)
+def _with_port(gpu: Profile, network: float) -> Profile:
+    """Return the GPU with another network port, given in bytes per second; the few results are cached because all tables need them."""
+    return replace(gpu, network=network)
 
 
 def cluster_data(values: Values) -> Data:
@@ -60,7 +350,7 @@ def cluster_data(values: Values) -> Data:
     dict
         - ``tables`` by name. A table has ``axes``, their ``sizes``, and ``values`` with one value for each combination. The last axis
           changes fastest
-        - ``quantities`` are sums of products of tables, as lists of lists of names (see ``SUMS``). They are the seconds of each part,
+        - ``quantities`` are sums of products of tables and numbers, as lists of lists. They are the seconds of each part,
           ``gpus``, and ``work`` (1e12 operations per GPU and iteration). In gigabytes, they are the ``capacity`` of a GPU, the ``states``,
           and activations and working memory on a GPU of the first stage and of the last stage
         - ``derived`` has a table of indices for each axis that other axes determine
@@ -73,7 +363,7 @@ def cluster_data(values: Values) -> Data:
     HybridLabError
         For a grid in which no plan divides the model, and for more than 2 MB of data.
     """
-    tables, sentences = Tables(values), _Sentences()
+    tables, sums, sentences = Tables(values), quantities(), _Sentences()
     _refuse_no_plan(tables)
     refused = {**_misfit_tables(tables, sentences), "memory": _overflow_table(tables, sentences)}
     data: Data = {
@@ -84,8 +374,8 @@ def cluster_data(values: Values) -> Data:
         ],
         "depths": [[style.colour, style.on_dark] for style in map(line_style, range(len(values["stages"])))],
         "derived": index_tables(tables),
-        "tables": quantity_tables(tables),
-        "quantities": {name: [term.split() for term in terms.split(" + ")] for name, terms in SUMS.items()},
+        "tables": quantity_tables(tables, sums.values()),
+        "quantities": {name: [list(term) for term in each.terms] for name, each in sums.items()},
         "refused": refused,
         "sentences": list(sentences),
     }

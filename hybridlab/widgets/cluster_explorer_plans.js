@@ -17,7 +17,7 @@ function lookUp(name, { axes, sizes, values }, order) {
   };
 }
 
-// The sums of products of tables, as functions of `places`.
+// The sums of products of tables and numbers, as functions of `places`.
 function sumsOf(quantities, tables) {
   const sumOf = (terms) => (places) => {
     let sum = 0;
@@ -28,7 +28,7 @@ function sumsOf(quantities, tables) {
     }
     return sum;
   };
-  const found = (terms) => terms.map((term) => term.map((name) => tables[name]));
+  const found = (terms) => terms.map((term) => term.map((factor) => (typeof factor === "number" ? () => factor : tables[factor])));
   return Object.fromEntries(Object.entries(quantities).map(([name, terms]) => [name, sumOf(found(terms))]));
 }
 

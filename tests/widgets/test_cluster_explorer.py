@@ -58,9 +58,9 @@ def shown(data: Mapping[str, Any], setting: Mapping[str, Any]) -> dict[str, Any]
     """Return the numbers that a page computes from the tables: it picks entries, multiplies them and adds them up."""
     places = {axis["name"]: axis["values"].index(setting[axis["name"]]) for axis in data["axes"]}
     places |= {name: int(entry(table, places)) for name, table in data["derived"].items()}
+    numbers = {name: entry(table, places) for name, table in data["tables"].items()}
     found: dict[str, Any] = {
-        name: sum(prod(entry(data["tables"][table], places) for table in term) for term in terms)
-        for name, terms in data["quantities"].items()
+        name: sum(prod(numbers.get(factor, factor) for factor in term) for term in terms) for name, terms in data["quantities"].items()
     }
     stages = [{name: found[f"{name}_{stage}"] for name in ("activations", "working")} for stage in ("first", "last")]
     found |= max(stages, key=lambda stage: stage["activations"] + stage["working"])

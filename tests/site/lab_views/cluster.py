@@ -202,7 +202,7 @@ def with_a_table_cut_off(state: Any) -> None:
 
 
 def with_words_for_times(state: Any) -> None:
-    table = state["data"]["tables"]["layer_work"]
+    table = state["data"]["tables"]["layer_flops"]
     table["values"] = ["long"] * len(table["values"])
 
 
@@ -222,12 +222,22 @@ def with_a_refusal(state: Any) -> None:
 
 def with_memory_swapped(state: Any) -> None:
     """Exchange what layers keep with and without recomputation."""
-    table = state["data"]["tables"]["kept"]
+    table = state["data"]["tables"]["activations"]
     table["values"] = table["values"][::-1]
 
 
-TABLES = ("layer_work", "head_work", "per_work", "layer_traffic", "per_traffic", "layer_rings", "ring", "exchange", "fill", "gradients")
-TABLES += ("update", "work", "parameters", "kept", "layers", "held_first", "capacity")
+TABLES = (
+    "layers",
+    "layer_flops",
+    "layer_bytes",
+    "layer_rings",
+    "head_flops",
+    "1/flops_per_second",
+    "1/bytes_per_second",
+    "ring",
+    "exchange",
+)
+TABLES += ("gaps", "gradients", "parameters", "work", "states", "activations", "held_first", "capacity")
 KIND = Kind(
     "cluster",
     "ClusterExplorer",
