@@ -5,15 +5,12 @@ import inspect
 import linecache
 import traceback
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextvars import ContextVar
-from itertools import islice
 from typing import Any
 
+from hybridlab.course.results import SHARED, listed, shared_memory
 from hybridlab.errors import HybridLabError
-
-MOST_YIELDED = 100_000  # values taken from a generator or another iterator
-
 
 ENDED = ("interrupted", "too-slow", "ended", "waits-for-ever")  # codes after which a function is not called again
 refusing: ContextVar[bool] = ContextVar("refusing", default=False)  # whether the function that runs must raise an error
@@ -44,8 +41,7 @@ def called(function: Callable[..., Any], arguments: tuple[Any, ...], signature: 
             else:  # a NaN becomes a whole number that differs from machine to machine
                 warnings.filterwarnings("error", "invalid value encountered in cast", RuntimeWarning)
             refusing.set(refused)
-            returned = function(*arguments)
-            return list(islice(returned, MOST_YIELDED)) if isinstance(returned, Iterator) else returned
+            return listed(function(*arguments))
     except Relayed:
         raise
     except KeyboardInterrupt:
@@ -70,11 +66,11 @@ def _told(error: BaseException, function: Callable[..., Any]) -> str:
     return f"line {places[-1].lineno} of your cell, `{line}`, raises {what}"
 
 
-def is_stub(function: Any) -> bool:
-    """Whether the function has no code of its own yet: nothing but ``...``, ``pass`` or a docstring."""
-    if not inspect.isfunction(function) or function.__code__.co_code not in _STUBS:
-        return False
-    return set(function.__code__.co_consts) <= {None, function.__doc__}  # `return True` has the same code, and another constant
+def refuse_shared_memory(returned: Any, arguments: Any) -> None:
+    """Raise an error if arrays in a result share memory with the arguments or with each other."""
+    if shared := shared_memory(returned, arguments):
+        code, arrays = shared
+        raise HybridLabError(SHARED[code].format(arrays=f"{arrays}, where result is what the function returns,"), code)
 
 
 def names_in(function: Callable[..., Any]) -> set[str]:
@@ -95,13 +91,3 @@ def names_in(function: Callable[..., Any]) -> set[str]:
 
 
 _USES = {"LOAD_GLOBAL", "LOAD_ATTR", "LOAD_METHOD", "IMPORT_FROM"}  # steps of Python's machine that take a name from elsewhere
-
-
-def _empty() -> None: ...
-
-
-def _described() -> None:
-    """Do nothing."""
-
-
-_STUBS = frozenset((_empty.__code__.co_code, _described.__code__.co_code))

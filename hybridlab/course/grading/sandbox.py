@@ -103,7 +103,7 @@ def runtime(folder: Path, *, sandboxed: bool = True) -> Runtime:
     """
     here = Path(__file__).parent
     (folder / "worker").mkdir()
-    for program in (here / "worker.py", here.parent / "values.py"):
+    for program in (here / "worker.py", here.parent / "values.py", here.parent / "results.py"):
         shutil.copy(program, folder / "worker")
     library = folder / "hybridlab"
     shutil.copytree(LIBRARY, library, ignore=_without_course, copy_function=_linked)

@@ -13,7 +13,6 @@ import ast
 import functools
 import inspect
 import io
-import itertools
 import json
 import os
 import re
@@ -23,20 +22,20 @@ import time
 import traceback
 import warnings
 from collections import deque
-from collections.abc import Callable, Iterator
-from types import CodeType
+from collections.abc import Callable
 from typing import Any
 
-if __name__ == "__main__":  # as a program it has no package around it, and values.py lies beside it
+if __name__ == "__main__":  # as a program it has no package around it, and values.py and results.py lie beside it
     sys.path.insert(0, os.path.dirname(__file__))  # noqa: PTH120
+    from results import is_stub, listed, shared_memory  # type: ignore[import-not-found]
     from values import Json, decoded, encoded  # type: ignore[import-not-found]
 
     sys.path.pop(0)
 else:
+    from hybridlab.course.results import is_stub, listed, shared_memory
     from hybridlab.course.values import Json, decoded, encoded
 
 MOST_BYTES = 1_000_000  # of a line
-MOST_YIELDED = 100_000  # values taken from a generator or another iterator
 CHECKED = ("hybridlab.schedule.schedule", "Schedule"), ("hybridlab.schedule.ops", "Op")  # handed in as their text
 FROM_THE_FUTURE = __future__.annotations.compiler_flag
 TIMED = re.compile(r"^(\s*)%time(?:it)?\s+(?=[^-\s])")  # the statement behind it runs
@@ -99,13 +98,6 @@ def _stand_in(statement: ast.stmt, alias: Any) -> Any:
     """Return what a name that is imported from hybridlab stands for here, if it is not what the library has."""
     from_there = isinstance(statement, ast.ImportFrom) and (statement.module or "").partition(".")[0] == "hybridlab"
     return _GIVEN.get(getattr(alias, "name", "")) if from_there else None
-
-
-def _dots() -> None: ...
-
-
-def _words_alone() -> None:
-    """Do nothing."""
 
 
 class Worker:
@@ -176,9 +168,7 @@ class Worker:
             with warnings.catch_warnings(record=True) as warned:
                 warnings.simplefilter("ignore")
                 warnings.filterwarnings("always", "invalid value encountered in cast", RuntimeWarning)
-                result = called(*given)
-                if isinstance(result, Iterator):
-                    result = list(itertools.islice(result, MOST_YIELDED))
+                result = listed(called(*given))
         except BaseException as why:
             return {"error": self._told(why, cell)}
         finally:
@@ -187,8 +177,8 @@ class Worker:
         after = [encoded(argument, self._kept) for argument in given]
         changed = [place for place, (now, before) in enumerate(zip(after, arguments, strict=True)) if json.dumps(now) != json.dumps(before)]
         told = [_warning(each, cell) for each in warned[:1]]
-        shared = _shared(result, given) if fresh else None
-        return {"result": encoded(result, self._kept), "changed": changed, "shared": shared, "warned": told}
+        shared = shared_memory(result, given) if fresh else None
+        return {"result": encoded(result, self._kept), "changed": changed, "shared": shared and shared[0], "warned": told}
 
     def _run(self, statement: ast.stmt, cell: str) -> None:
         if "hybridlab" in sys.modules:
@@ -233,7 +223,7 @@ class Worker:
 
         What is given comes first, because an own function can have a change that the rest of the lab does not have.
         """
-        own = (each for each in reversed(self._functions) if getattr(each, "__name__", "") == name and not _is_stub(each))
+        own = (each for each in reversed(self._functions) if getattr(each, "__name__", "") == name and not is_stub(each))
         return next(own, None) if otherwise is None else otherwise
 
     def _kept(self, value: Any) -> Json:
@@ -250,7 +240,7 @@ class Worker:
         if not callable(value):
             return None
         self._functions.append(value)
-        return {"function": [len(self._functions) - 1, str(getattr(value, "__name__", ""))[:40], _is_stub(value)]}
+        return {"function": [len(self._functions) - 1, str(getattr(value, "__name__", ""))[:40], is_stub(value)]}
 
     def _found(self, name: str, content: Json) -> Any:
         """Return what stands here for a value that stays on the other side."""
@@ -322,39 +312,6 @@ def _statements(source: str, cell: str) -> list[ast.stmt]:
     except SyntaxError:
         plain = (MAGIC.sub(r"\1pass", TIMED.sub(r"\1", CAPTURED.sub(r"\1None", line))) for line in source.splitlines())
         return ast.parse("\n".join(plain), cell).body
-
-
-def _is_stub(function: Any) -> bool:
-    """Whether a function has no code of its own: nothing but ``...``, ``pass`` or a docstring."""
-    code = getattr(function, "__code__", None)
-    if not isinstance(code, CodeType) or code.co_code not in (_dots.__code__.co_code, _words_alone.__code__.co_code):
-        return False
-    return set(code.co_consts) <= {None, function.__doc__}
-
-
-def _shared(result: Any, given: list[Any]) -> str | None:
-    """Return what shares memory: ``"arguments"``, ``"rows"`` of one array, the names of two parts of the result, or None."""
-    numpy = sys.modules.get("numpy")
-    if numpy is None:
-        return None
-    inside, outside = dict(_arrays_in(result, "result")), [array for _, array in _arrays_in(given, "given")]
-    if any(numpy.may_share_memory(array, other) for array in inside.values() for other in outside):
-        return "arguments"
-    if any(array.ndim == 2 and len(array) > 1 and numpy.shares_memory(array[0], array[1]) for array in inside.values()):
-        return "rows"
-    ends = sorted((*numpy.lib.array_utils.byte_bounds(array), name) for name, array in inside.items())
-    for (_, end, name), (begin, _, other) in itertools.pairwise(ends):
-        if begin < end and numpy.shares_memory(inside[name], inside[other]):
-            return f"{name} and {other}"
-    return None
-
-
-def _arrays_in(value: Any, name: str) -> Iterator[tuple[str, Any]]:
-    if isinstance(value, sys.modules["numpy"].ndarray):
-        yield name, value
-    elif isinstance(value, (list, tuple, dict)):
-        for place, each in value.items() if isinstance(value, dict) else enumerate(value):
-            yield from _arrays_in(each, f"{name}[{place}]")
 
 
 def _filter(program: bytes) -> None:
