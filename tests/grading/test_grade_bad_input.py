@@ -176,10 +176,10 @@ def test_on_another_system_nothing_is_graded(tmp_path: Path, monkeypatch: pytest
 
 
 LOOSE = {
-    "no file outside can be read": "check('stopped', os.path.exists('/etc'))",
-    "root is dropped": "import os; check('stopped', os.getuid() == 0)",
-    "memory is limited": "raise ValueError",
-    "there is no /proc": "check('stopped', False)",
+    "no file outside can be read": "not os.path.exists('/etc')",
+    "root is dropped": "os.getuid() > 0",
+    "memory is limited": "1 / 0",
+    "there is no /proc": "True",
 }
 
 
@@ -190,7 +190,7 @@ def test_a_canary_that_is_not_stopped_ends_the_run_before_anything_is_graded(
 ) -> None:
     monkeypatch.setattr(cli, "launcher", shared_with())
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(doctor, "PROBES", doctor.PROBES | {probe: LOOSE[probe]})
+        patched.setattr(doctor, "PROBES", {"bare": doctor.PROBES["bare"] | {probe: LOOSE[probe]}})
         said = hybridlab("grade", folder_of(tmp_path, "ana"), "--lab", "lab02", "--out", tmp_path / "out")
     assert (said.exit_code, said.stdout) == (3, "")
     assert said.stderr.startswith(f"the sandbox does not hold, so nothing was graded. {probe}: no (a canary was not stopped)")
@@ -222,7 +222,7 @@ def test_looser_limits_are_found_by_the_doctor(monkeypatch: pytest.MonkeyPatch) 
 
 @needs_bubblewrap
 def test_a_worker_that_ends_in_a_canary_is_a_finding(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(doctor, "PROBES", {"a probe": "import os; os._exit(1)"})
+    monkeypatch.setattr(doctor, "PROBES", {"bare": {"a probe": "os._exit(1)"}})
     monkeypatch.setattr(cli, "launcher", shared_with())
     said = hybridlab("doctor")
     assert said.exit_code == 3
@@ -233,7 +233,7 @@ def test_a_worker_that_ends_in_a_canary_is_a_finding(monkeypatch: pytest.MonkeyP
 def test_the_doctor_finds_every_limit_here() -> None:
     said = hybridlab("doctor", secret=None)
     assert said.exit_code == 0, said.output
-    assert said.stdout.count("yes  ") == len(doctor.PROBES) + 3
+    assert said.stdout.count("yes  ") == sum(map(len, doctor.PROBES.values())) + 3
     assert said.stdout.endswith("work can be graded here\n")
 
 

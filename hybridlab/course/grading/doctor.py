@@ -2,12 +2,13 @@
 
 import contextlib
 import os
+import platform
 import shutil
 import socket
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -15,160 +16,37 @@ from hybridlab.course.grading.landlock import LEFT_OPEN
 from hybridlab.course.grading.launch import Launcher
 from hybridlab.course.grading.sandbox import NOBODY
 from hybridlab.course.grading.session import Budget, Ended
+from hybridlab.course.grading.syscalls import MACHINES, REFUSED
 from hybridlab.errors import HybridLabError
 
-# Each cell hands in True if it was stopped. What it tries is harmless even if nothing stops it.
+# What must hold, and what a worker of each kind calls in `probes` to get through
 PROBES = {
-    "no file outside can be read": """
-try:
-    open({canary!r}).close()
-    check("stopped", False)
-except OSError:
-    check("stopped", True)
-""",
-    "no file outside can be seen": """
-import os
-check("stopped", not os.path.exists({canary!r}))
-""",
-    "no file outside can be changed": """
-import os
-try:
-    os.chmod({canary!r}, 0o600)
-    check("stopped", False)
-except OSError:
-    check("stopped", True)
-""",
-    "no file outside can be written": """
-try:
-    open({canary!r} + ".written", "w").close()
-    check("stopped", False)
-except OSError:
-    check("stopped", True)
-""",
-    "there is no /proc": """
-import os
-check("stopped", not os.path.exists("/proc/self"))
-""",
-    "nothing about a process can be read": """
-import os
-found = []
-files = ["{grader}/environ", "{grader}/cmdline", "self/environ", "self/mem", "1/environ"]
-tries = [(open, name) for name in files] + [(os.listdir, ""), (os.listdir, "{grader}/fd"), (os.readlink, "{grader}/exe")]
-for read, name in tries:
-    try:
-        read("/proc/" + name)
-        found.append(name)
-    except OSError:
-        pass
-check("stopped", not found)
-""",
-    "no signal reaches the grader": """
-import os
-try:
-    os.kill({grader}, 0)
-    check("stopped", False)
-except OSError:
-    check("stopped", True)
-""",
-    "the environment is clean": """
-import os
-check("stopped", "HYBRIDLAB_SECRET" not in os.environ)
-""",
-    "no other packages can be seen": """
-try:
-    import click
-    check("stopped", False)
-except ImportError:
-    check("stopped", True)
-""",
-    "root is dropped": """
-import os
-check("stopped", 0 not in (os.getuid(), os.geteuid(), os.getgid(), os.getegid(), *os.getgroups()))
-""",
-    "no process can be started": """
-import os
-try:
-    child = os.fork()
-    if child == 0:
-        os._exit(0)
-    os.waitpid(child, 0)
-    check("stopped", False)
-except OSError:
-    check("stopped", True)
-""",
-    "memory is limited": """
-import mmap
-try:
-    mmap.mmap(-1, 1536 * 2**20).close()  # addresses alone; nothing is written to them
-    check("stopped", False)
-except (OSError, MemoryError):
-    check("stopped", True)
-""",
-    "the disk is limited": """
-try:
-    with open("full", "wb") as file:
-        file.write(bytes(32 * 2**20))
-    check("stopped", False)
-except OSError:
-    check("stopped", True)
-""",
-    "all files together are limited": """
-import os
-written = 0
-try:
-    for name in ("full", "fuller", "fullest"):
-        with open(name, "wb") as file:
-            written += file.write(bytes(10 * 2**20))
-except OSError:
-    pass
-for name in ("full", "fuller", "fullest"):
-    if os.path.exists(name):
-        os.remove(name)
-check("stopped", written < 30 * 2**20)
-""",
-    "TCP is closed": """
-import socket
-try:
-    socket.create_connection(("127.0.0.1", {port}), 0.5).close()
-    check("stopped", False)
-except OSError:
-    check("stopped", True)
-""",
-    "TCP is closed on detours": """
-import socket
-reached = []
-try:
-    with socket.socket(socket.AF_INET, socket.SOCK_STREAM, 262) as multipath:
-        multipath.connect(("127.0.0.1", {port}))
-    reached.append("multipath")
-except OSError:
-    pass
-try:
-    with socket.socket() as fast:
-        fast.sendto(b"canary", socket.MSG_FASTOPEN, ("127.0.0.1", {port}))
-    reached.append("fast open")
-except OSError:
-    pass
-check("stopped", not reached)
-""",
-    "no socket of another program can be reached": """
-import socket
-try:
-    with socket.socket(socket.AF_UNIX) as local:
-        local.connect({canary!r} + ".socket")
-    check("stopped", False)
-except OSError:
-    check("stopped", True)
-""",
-    "UDP is closed": """
-import socket
-try:
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as udp:
-        udp.sendto(b"canary", ("127.0.0.1", {port}))
-    check("stopped", True)
-except OSError:
-    check("stopped", True)
-""",
+    "bare": {
+        "no file outside can be read": "reads(canary)",
+        "no file outside can be seen": "sees(canary)",
+        "no file outside can be changed": "changes(canary)",
+        "no file outside can be written": "writes(canary)",
+        "no program of a worker can be changed": "changes_programs()",
+        "no open file is handed on": "finds_open_files()",
+        "there is no /proc": "sees_processes()",
+        "nothing about a process can be read": "reads_processes(grader)",
+        "no signal reaches the grader": "signals(grader)",
+        "the environment is clean": "reads_environment()",
+        "no other packages can be seen": "imports('click', 'hybridlab')",
+        "root is dropped": "has_rights_of_root()",
+        "no process can be started": "forks()",
+        "calls of the kernel that lead outside are refused": "calls_kernel(calls)",
+        "no limit can be raised": "raises_limits()",
+        "memory is limited": "takes_memory()",
+        "the disk is limited": "fills_disk(files=1, megabytes=32)",
+        "all files together are limited": "fills_disk(files=3, megabytes=10)",
+        "TCP is closed": "connects(port)",
+        "TCP is closed on detours": "connects_on_detours(port)",
+        "no socket of another program can be reached": "connects_to_programs(canary)",
+        "UDP is closed": "sends_datagram(port)",
+    },
+    "threads": {"no process can be started beside threads": "forks()"},
+    "library": {"no judge can be imported": "imports('hybridlab.course.tasks', 'hybridlab.course.checking', 'hybridlab.course.grading')"},
 }
 ENABLE = """\
 enable it with one of these, as root:
@@ -203,7 +81,6 @@ class Observation:
 
 def examined(launcher: Launcher) -> Iterator[Observation]:
     """Yield what holds in the sandbox: first whether it starts, then each limit, then whether a loop is ended."""
-    known = LEFT_OPEN if launcher.sandbox == "landlock" else ()
     with tempfile.TemporaryDirectory() as folder, _listening(Path(folder)) as (port, heard):
         canary = Path(folder) / "canary"
         canary.write_text("a file outside")
@@ -211,25 +88,43 @@ def examined(launcher: Launcher) -> Iterator[Observation]:
         Path(folder).chmod(0o777)
         if os.geteuid() == 0:
             os.chown(canary, NOBODY, NOBODY)  # so that nothing but the sandbox protects it
-        try:
-            session = launcher.open("bare", Budget(60.0))
-        except Ended as why:
-            advice = f"; {why_not_started()}" if launcher.sandbox == "bubblewrap" else ""
-            yield Observation("a worker starts", False, f"{why}{advice}")
-            return
+        names = {"canary": str(canary), "port": port, "grader": os.getpid(), "calls": _refused_calls()}
+        for kind in PROBES:
+            if not (yield from _tried(launcher, kind, names, heard)):
+                return
+        yield Observation("nothing was written outside", {path.name for path in Path(folder).iterdir()} - {"canary.socket"} == {"canary"})
+    yield _loop_is_ended(launcher)
+
+
+def _tried(launcher: Launcher, kind: str, names: Mapping[str, object], heard: Callable[[], bool]) -> Generator[Observation, None, bool]:
+    """Yield what holds for a worker of one kind, whose probes know names of what is outside. Return whether it has lived to the end."""
+    known = LEFT_OPEN if launcher.sandbox == "landlock" else ()
+    try:
+        session = launcher.open(kind, Budget(60.0))
+    except Ended as why:
+        advice = f"; {why_not_started()}" if launcher.sandbox == "bubblewrap" else ""
+        yield Observation("a worker starts", False, f"{why}{advice}")
+        return False
+    if kind == "bare":
         yield Observation("a worker starts", True)
+    with contextlib.closing(session):
         try:
-            for name, probe in PROBES.items():
-                handed, error = session.run(probe.format(canary=str(canary), port=port, grader=os.getpid()), "canary")
-                held = not error and handed == [("stopped", True)] and not (name == "UDP is closed" and heard())
+            session.run(Path(__file__).with_name("probes.py").read_text(encoding="utf-8"), "canary")
+            session.run("".join(f"{name} = {what!r}\n" for name, what in names.items()), "canary")
+            for name, call in PROBES[kind].items():
+                handed, error = session.run(f"check('gets through', {call})", "canary")
+                held = not error and handed == [("gets through", False)] and not (name == "UDP is closed" and heard())
                 yield Observation(name, held, "" if held or name in known else "a canary was not stopped", not held and name in known)
         except Ended as why:
             yield Observation("a worker goes on after a canary", False, str(why))
-            return
-        finally:
-            session.close()
-        yield Observation("nothing was written outside", {path.name for path in Path(folder).iterdir()} - {"canary.socket"} == {"canary"})
-    yield _loop_is_ended(launcher)
+            return False
+    return True
+
+
+def _refused_calls() -> list[int]:
+    """Return the numbers of the calls that no worker may make; none on a machine whose numbers are not known."""
+    machine = platform.machine()
+    return [numbers[MACHINES[machine][0]] for numbers in REFUSED.values()] if machine in MACHINES else []
 
 
 def require_sandbox(launcher: Launcher) -> None:
@@ -266,12 +161,22 @@ def _loop_is_ended(launcher: Launcher) -> Observation:
 
 @contextlib.contextmanager
 def _listening(folder: Path) -> Iterator[tuple[int, Callable[[], bool]]]:
-    """Listen on a port of this machine, for TCP and UDP, and at a path. Yield the port, and a function that says whether UDP was heard."""
-    with socket.socket() as tcp, socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as udp, socket.socket(socket.AF_UNIX) as local:
+    """Listen on a port of this machine, for TCP and UDP, at a path, and at a name that is no path.
+
+    Yield the port, and a function that says whether UDP was heard.
+    """
+    path = folder / "canary.socket"
+    with (
+        socket.socket() as tcp,
+        socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as udp,
+        socket.socket(socket.AF_UNIX) as local,
+        socket.socket(socket.AF_UNIX) as named,
+    ):
         with contextlib.suppress(OSError):  # of a path that is too long
-            local.bind(str(folder / "canary.socket"))
-            (folder / "canary.socket").chmod(0o777)
-            local.listen()
+            for listens, address in ((local, str(path)), (named, f"\0{path}")):
+                listens.bind(address)
+                listens.listen()
+            path.chmod(0o777)
         tcp.bind(("127.0.0.1", 0))
         tcp.listen()
         port = tcp.getsockname()[1]
