@@ -1,9 +1,9 @@
 """Schedules that really run: each device has a thread, or a process under MPI or torch.distributed, and all operations are measured.
 
-``run`` hands a schedule and its work to an engine. ``Group`` starts the processes of an engine once for several runs. ``run_threads`` runs
-one step over threads, and ``RealStep`` has its arithmetic. ``longest_pause`` measures whether a function call lets other threads run at
-the same time. ``replay`` and its neighbours predict a step from measured times, and ``predict_and_measure`` holds such predictions beside
-steps that run.
+``run`` hands a schedule and its work to an engine. ``Group`` starts the processes of an engine once for several runs. ``RealStep`` is the
+work of one step of a small network, and ``TrainingWork`` trains this network. ``longest_pause`` measures whether a function call lets
+other threads run at the same time. ``replay`` and its neighbours predict a step from measured times, and ``predict_and_measure`` holds
+such predictions beside steps that run.
 """
 
 from hybridlab.engines.actions import run_actions
@@ -12,7 +12,7 @@ from hybridlab.engines.module_work import ModuleWork
 from hybridlab.engines.pause import longest_pause
 from hybridlab.engines.prediction import cross_prediction, formula_prediction, replay
 from hybridlab.engines.real_step import RealStep
-from hybridlab.engines.run import RunResult, run, run_threads
+from hybridlab.engines.run import RunResult, run
 from hybridlab.engines.training_work import RankTrained, TrainingWork, trained_weights
 from hybridlab.engines.trial import Overhead, PaddedWork, PredictionErrors, Trial, measure_overhead, predict_and_measure
 from hybridlab.engines.work import StepWork
@@ -39,6 +39,5 @@ __all__ = [
     "replay",
     "run",
     "run_actions",
-    "run_threads",
     "trained_weights",
 ]

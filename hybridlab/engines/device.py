@@ -136,7 +136,7 @@ class Device:
                 receiver = int(schedule.device[reader])
                 if receiver == self.rank:
                     self._own_outputs[reader] = output
-                elif schedule.ops[row] not in job.lost:
+                elif job.wait and schedule.ops[row] not in job.lost:  # without waiting, nobody takes a message
                     self.exchange.put(self.rank, receiver, reader, Message(output, end + job.delays[reader]))
 
     def _input(self, row: int) -> Any:

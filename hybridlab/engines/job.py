@@ -11,7 +11,7 @@ from hybridlab.arrays import Floats, Ints
 from hybridlab.checks import counted, each_of, in_a_second, one_time, short_repr, true_or_false, whole_number
 from hybridlab.collectives.result import checked_wire
 from hybridlab.costs import Costs
-from hybridlab.engines.work import Functions, StepWork
+from hybridlab.engines.work import FunctionWork, StepWork
 from hybridlab.errors import Deadlock, HybridLabError, RunFailed
 from hybridlab.schedule import Op, Schedule
 from hybridlab.schedule.validation import Problem
@@ -66,7 +66,7 @@ class Job:
     steps : int
         How often the step runs.
     wait, lost
-        As for :func:`run_threads`.
+        As for :func:`~hybridlab.engines.run`.
     """
 
     schedule: Replicated
@@ -158,7 +158,10 @@ def checked_job(
         raise HybridLabError(f"an engine takes Costs, or None for no time at all, not {short_repr(costs)}", "not-costs")
     costs = FREE if costs is None else costs
     mesh_schedule = replicate(schedule, replicas)
-    work = work if isinstance(work, StepWork) else Functions(work, None)
+    wait = true_or_false(wait, "wait")
+    if not wait and work is not None:
+        raise HybridLabError("work computes from messages: without wait there are none, so leave work out", "conflicting-arguments")
+    work = work if isinstance(work, StepWork) else FunctionWork(work)
     if costs.batch:
         several = f"an engine runs one setting, but these costs hold settings of shape {costs.batch}"
         raise HybridLabError(f"{several}: give the costs of one", "several-settings")
@@ -190,7 +193,7 @@ def checked_job(
         work=work,
         wire=wire,
         steps=whole_number(steps, "steps", at_most=MOST_STEPS),
-        wait=true_or_false(wait, "wait"),
+        wait=wait,
         lost=_checked_lost(schedule, lost),
     )
 

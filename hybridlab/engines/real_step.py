@@ -6,6 +6,7 @@ import numpy as np
 
 from hybridlab.arrays import Floats, Ints
 from hybridlab.checks import short_repr
+from hybridlab.engines.work import StepWork
 from hybridlab.errors import HybridLabError
 from hybridlab.schedule import Kind, Op, Schedule
 from hybridlab.step.replicas import holders
@@ -13,12 +14,12 @@ from hybridlab.training.network import Network
 from hybridlab.training.stages import Activations, Halfway, stages_of
 
 
-class RealStep:
-    """The arithmetic of one training step for :func:`run_threads`, which takes the methods ``work`` and ``gradients``.
+class RealStep(StepWork):
+    """The work of one training step of a small network, for the engine "threads", in which all ranks share this object.
 
-    Devices do not share activations or gradients. They exchange only messages. ``loss`` is the mean loss over all samples. After the
-    rings, ``gradients(rank, stage)`` returns the gradient of this mean on every rank that holds the stage. Each run adds to the same
-    gradients, so each step needs a new ``RealStep``.
+    Devices do not share activations or gradients. They exchange only messages. After the run, ``loss`` is the mean loss over all
+    samples, and ``gradients(rank, stage)`` returns the gradient of this mean on every rank that holds the stage. Each run adds to the
+    same gradients, so each step needs a new ``RealStep``.
 
     Parameters
     ----------
@@ -43,11 +44,11 @@ class RealStep:
     Examples
     --------
     >>> from hybridlab import build
-    >>> from hybridlab.engines import run_threads
+    >>> from hybridlab.engines import run
     >>> network, rng = Network((4, 3, 2)), np.random.default_rng(0)
     >>> inputs, labels = rng.normal(size=(2, 4, 5, 4)), rng.integers(2, size=(2, 4, 5))
     >>> step = RealStep(network, build("1f1b", 2, 4), network.initial(rng), inputs, labels)
-    >>> run = run_threads(step.schedule, replicas=2, work=step.work, gradients=step.gradients)
+    >>> ran = run(step.schedule, step, replicas=2)
     >>> [step.gradients(rank, stage=0).shape for rank in (0, 2)], round(step.loss, 2)
     ([(15,), (15,)], 0.84)
     """

@@ -5,15 +5,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from hybridlab.checks import known_name, true_or_false
+from hybridlab.checks import known_name
 from hybridlab.costs import Costs
 from hybridlab.engines.group import Group
 from hybridlab.engines.job import Job, Measured, Progress, checked_job, timelines
 from hybridlab.engines.joined import run_joined, was_started
 from hybridlab.engines.start import ENGINES
 from hybridlab.engines.threads import run_in_threads
-from hybridlab.engines.work import Functions, GradientsFunction, StepWork, WorkFunction
-from hybridlab.errors import HybridLabError
+from hybridlab.engines.work import StepWork, WorkFunction
 from hybridlab.schedule import Op, Schedule
 from hybridlab.timeline import Timeline
 from hybridlab.wire import WireFormat
@@ -54,6 +53,7 @@ def run(
     steps: int = 1,
     ring_step: float | None = None,
     optimiser: float = 0.0,
+    wait: bool = True,
     lost: Iterable[Op | str] = (),
     patience: float = 60.0,
     progress: Progress | None = None,
@@ -61,8 +61,11 @@ def run(
     """Run steps of ``replicas`` pipelines for real, with a thread or a process for each device, and measure them.
 
     Each rank runs the operations of its device in their order. An operation computes, or it only sleeps. Its cost is the time that it
-    takes at least. Inputs from other devices come as messages. When all pipelines have ended, each rank runs the rings of its stages and
-    then its optimiser.
+    takes at least. Inputs from other devices come as messages. The receiver can use a message when the latency ``p2p`` of the costs has
+    passed since it was sent. The sender does not wait. When all pipelines have ended, each rank runs the rings of its stages and then its
+    optimiser. In a ring of D ranks, each rank sends 2(D-1) messages.
+
+    If all ranks wait at the same time, no message can arrive any more, and the run ends with an error.
 
     Parameters
     ----------
@@ -88,11 +91,12 @@ def run(
         The least time of one step of a ring, in the unit of the costs, as in :func:`~hybridlab.hybrid_step`.
     optimiser : float
         The least time of a device's optimiser, in the unit of the costs.
+    wait : bool
+        With False no operation waits for a message, and no stage sends one. This is a deliberate fault, for tests and lessons.
     lost : iterable of Op or str
-        Operations whose outputs are never sent to another device. This is a deliberate fault, for tests and lessons.
+        Operations whose outputs are never sent to another device. This is a deliberate fault as well.
     patience : float
         Processes only: a rank that stands at one operation for this many seconds longer than its cost counts as hanging.
-
     progress : callable, optional
         Called now and then with the number of steps that rank 0 has finished and the number of all steps.
 
@@ -106,9 +110,11 @@ def run(
     Deadlock
         All ranks wait. The error names the operation at which each of them waits.
     RunFailed
-        A rank raised an error, was killed, or hangs. The error names the rank and the operation. After it no thread or process is left.
+        A rank raised an error, was killed, or hangs. The error names the rank and the operation, and ``__cause__`` is the error that the
+        rank raised. No thread or process is left.
     HybridLabError
-        The arguments cannot be run, or the engine cannot be started.
+        The costs have several settings or no unit, a sleep would take more than 10 minutes, other arguments cannot be run, or the engine
+        cannot be started.
 
     Examples
     --------
@@ -118,7 +124,7 @@ def run(
     (True, 3)
     """
     arguments: dict[str, Any] = {"schedule": schedule, "costs": costs, "replicas": replicas, "work": work, "wire": wire, "steps": steps}
-    arguments |= {"ring_step": ring_step, "optimiser": optimiser}
+    arguments |= {"ring_step": ring_step, "optimiser": optimiser, "wait": wait}
     job = checked_job(**arguments, lost=lost)
     if isinstance(engine, Group):
         return _ran(job, engine.run(job, arguments | {"lost": job.lost}, progress))
@@ -132,77 +138,3 @@ def run(
 
 def _ran(job: Job, measured: Measured) -> RunResult:
     return RunResult(timelines(job, measured), measured.results, measured.output)
-
-
-def run_threads(
-    schedule: Schedule,
-    costs: Costs | None = None,
-    replicas: int = 1,
-    *,
-    ring_step: float | None = None,
-    optimiser: float = 0.0,
-    work: WorkFunction | None = None,
-    gradients: GradientsFunction | None = None,
-    wait: bool = True,
-    lost: Iterable[Op | str] = (),
-) -> Timeline:
-    """Run one step with a thread for each device, and return its measured timeline.
-
-    Each thread runs its device's operations in their order. An operation sleeps for its duration, or computes. Inputs from other devices
-    come as messages through queues. The receiver can use a message when the latency ``p2p`` of the costs has passed since it was sent. The
-    sender does not wait. When all pipelines have ended, each rank runs the rings of its stages and then its optimiser. In a ring of D
-    ranks, each rank sends 2(D-1) messages. A measured time is never shorter than its cost.
-
-    If all threads wait at the same time, no message can arrive any more, and the run ends at once with an error. After a run no thread
-    is left, also if the run failed.
-
-    Parameters
-    ----------
-    schedule : Schedule
-        The schedule of one pipeline.
-    costs : Costs, optional
-        The times of operations and of messages, with a unit. None means that everything takes 0 ms.
-    replicas : int
-        The number of pipelines.
-    ring_step : float, optional
-        Time of one step of a ring, in the unit of the costs, as in :func:`~hybridlab.hybrid_step`.
-    optimiser : float
-        Time of a device's optimiser, in the unit of the costs.
-    work : callable, optional
-        ``work(rank, op, message)`` computes the operation ``op``. ``op`` needs the output of another operation, and ``message`` is what
-        ``work`` returned for that operation. For forwards of the first stage it is None. An operation lasts as long as the call, but
-        at least as long as its cost.
-    gradients : callable, optional
-        ``gradients(rank, stage)`` returns the float64 array, shape (parameters,), that the ring of the stage averages in place.
-    wait : bool
-        With False no operation waits for a message. This is a deliberate fault, for tests and lessons.
-    lost : iterable of Op or str
-        Operations whose outputs are never sent to another device. This is a deliberate fault as well.
-
-    Returns
-    -------
-    Timeline
-        The measured times in the unit of the costs, with spans for messages, rings and optimisers.
-
-    Raises
-    ------
-    Deadlock
-        All threads wait. The error names the operation at which each device waits.
-    RunFailed
-        ``work`` or ``gradients`` has raised an error. The message names the device and the operation, and ``__cause__`` is the first error.
-        The run ends as soon as all calls that have begun have returned.
-    HybridLabError
-        The costs have several settings or no unit, a sleep would take more than 10 minutes, or threads cannot be started.
-
-    Examples
-    --------
-    >>> from hybridlab import Costs, build
-    >>> ran = run_threads(build("1f1b", 2, 4), Costs(forward=1, backward=2), replicas=2, ring_step=1)
-    >>> bool(ran.makespan >= (4 + 2 - 1) * (1 + 2) + 2 * 1), ran.spans
-    (True, <Spans: 16 send, 16 receive, 4 reduce-scatter, 4 all-gather, 4 optimiser>)
-    """
-    if not true_or_false(wait, "wait") and work is not None:
-        raise HybridLabError("work computes from messages: without wait there are none, so leave work out", "conflicting-arguments")
-    functions = Functions(work, gradients)
-    job = checked_job(schedule, costs, replicas, ring_step=ring_step, optimiser=optimiser, work=functions, wait=wait, lost=lost)
-    return _ran(job, run_in_threads(job)).timeline

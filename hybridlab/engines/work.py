@@ -11,7 +11,6 @@ from hybridlab.errors import HybridLabError
 from hybridlab.schedule import Op
 
 WorkFunction = Callable[[int, Op, Any], Any]  # takes the rank, the operation and the output that it needs; returns its own output
-GradientsFunction = Callable[[int, int], Floats]  # takes the rank and the stage; returns gradients that the ring averages in place
 
 
 class StepWork:
@@ -46,27 +45,14 @@ class StepWork:
         """Return what the caller gets for this rank after the last step."""
 
 
-class Functions(StepWork):
-    """StepWork that is given as functions.
+class FunctionWork(StepWork):
+    """StepWork whose operations are computed by a function with the arguments of :meth:`StepWork.work`; None computes nothing."""
 
-    Parameters
-    ----------
-    work : callable, optional
-        As :meth:`StepWork.work`.
-    gradients : callable, optional
-        As :meth:`StepWork.gradients`.
-    """
-
-    def __init__(self, work: Any, gradients: Any) -> None:
-        for name, value in (("work", work), ("gradients", gradients)):
-            if value is not None and not callable(value):
-                raise HybridLabError(f"{name} is a function, or None, not {short_repr(value)}", "wrong-type")
-        self._work, self._gradients = work, gradients
+    def __init__(self, function: Any) -> None:
+        if function is not None and not callable(function):
+            raise HybridLabError(f"work is a StepWork, a function, or None, not {short_repr(function)}", "wrong-type")
+        self._function = function
 
     def work(self, rank: int, op: Op, message: Any) -> Any:
         """Return the output of the function; None without a function."""
-        return None if self._work is None else self._work(rank, op, message)
-
-    def gradients(self, rank: int, stage: int) -> Floats:
-        """Return the gradients of the function; an empty array without a function."""
-        return super().gradients(rank, stage) if self._gradients is None else self._gradients(rank, stage)
+        return None if self._function is None else self._function(rank, op, message)

@@ -9,17 +9,17 @@ import pytest
 from pytest_benchmark.fixture import BenchmarkFixture
 
 from hybridlab import Costs, build, hybrid_step
-from hybridlab.engines import run_threads
+from hybridlab.engines import run
 
 
 @pytest.mark.parametrize(("devices", "replicas"), [(1, 1), (2, 2), (4, 4)])
 def test_overhead_of_an_operation(benchmark: BenchmarkFixture, tell: Callable[[str, str], None], devices: int, replicas: int) -> None:
     """All durations are zero, so all of the time is spent in threads, queues and clocks."""
     schedule = build("1f1b", devices, 8 if benchmark.disabled else 128)
-    run = benchmark.pedantic(lambda: run_threads(schedule, replicas=replicas), rounds=5, warmup_rounds=1)  # type: ignore[no-untyped-call]
+    ran = benchmark.pedantic(lambda: run(schedule, replicas=replicas).timeline, rounds=5, warmup_rounds=1)  # type: ignore[no-untyped-call]
     if not benchmark.disabled and benchmark.stats is not None:
         best = benchmark.stats.stats.min
-        told = f"{devices * replicas:>3} threads {1e6 * best / run.start.size:>8.1f} us an operation"
+        told = f"{devices * replicas:>3} threads {1e6 * best / ran.start.size:>8.1f} us an operation"
         tell("a thread a device, nothing takes any time", told)
 
 
@@ -30,7 +30,7 @@ def test_the_reports_step(benchmark: BenchmarkFixture, tell: Callable[[str, str]
     found: list[float] = []
 
     def step() -> None:
-        found.append(run_threads(schedule, costs, 2, ring_step=20).makespan)
+        found.append(run(schedule, costs=costs, replicas=2, ring_step=20).timeline.makespan)
 
     benchmark.pedantic(step, rounds=5)  # type: ignore[no-untyped-call]
     if not benchmark.disabled:

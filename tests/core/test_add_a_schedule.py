@@ -18,7 +18,7 @@ from cases import in_turn
 
 from hybridlab import REGISTRY, Costs, HybridLabError, Sweep, UnsupportedSize, build, formulas, hybrid_step, plot, simulate, sweep
 from hybridlab.bound import lower_bound
-from hybridlab.engines import run_threads
+from hybridlab.engines import run
 from hybridlab.schedules import Family
 from hybridlab.training import train
 from hybridlab.widgets import StepExplorer, SweepExplorer, TimelineExplorer
@@ -127,7 +127,7 @@ def test_figures_steps_bounds_threads_and_training_take_it() -> None:
     assert plot.alt_text(simulate(schedule, costs)).startswith(f"Timeline of {TITLE}, 2 devices, 2 microbatches")
     assert hybrid_step(schedule, costs, 2).makespan == length(2, 2)
     assert lower_bound(schedule, costs) == length(2, 2), "with one activation a device no order is shorter"
-    assert run_threads(schedule, costs).ops == simulate(schedule, costs).ops
+    assert run(schedule, costs=costs).timeline.ops == simulate(schedule, costs).ops
     assert not train(schedule, 2, steps=2).spread.any()
 
 

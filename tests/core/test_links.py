@@ -15,7 +15,7 @@ from strategies import quarters, sizes
 
 from hybridlab import REGISTRY, Costs, Schedule, build, hybrid_step, simulate
 from hybridlab.bound import lower_bound, optimum
-from hybridlab.engines import run_threads
+from hybridlab.engines import run
 
 NEIGHBOURS = [
     name for name in REGISTRY if name not in ("interleaved", "looped-bfs", "interleaved-zb")
@@ -28,17 +28,17 @@ def test_by_hand() -> None:
     Its messages take 2 x (1 + 5), because each link is used twice.
     """
     costs = Costs(forward=1, backward=2, p2p_between=[1, 5])
-    run = simulate(build("1f1b", 3, 1), costs)
-    assert run.makespan == 9 + 2 * (1 + 5)
-    assert run.start.tolist() == [0, 19, 2, 16, 8, 9]
+    timeline = simulate(build("1f1b", 3, 1), costs)
+    assert timeline.makespan == 9 + 2 * (1 + 5)
+    assert timeline.start.tolist() == [0, 19, 2, 16, 8, 9]
 
 
 def test_a_matrix_has_the_sender_in_its_rows() -> None:
     """The forward messages take 1 and 5, and the backward messages take 2 and 7."""
     costs = Costs(forward=1, backward=2, p2p_between=[[0, 1, 9], [2, 0, 5], [9, 7, 0]])
-    run = simulate(build("1f1b", 3, 1), costs)
-    assert run.start.tolist() == [0, 22, 2, 18, 8, 9]
-    assert run.makespan == 9 + 1 + 5 + 7 + 2
+    timeline = simulate(build("1f1b", 3, 1), costs)
+    assert timeline.start.tolist() == [0, 22, 2, 18, 8, 9]
+    assert timeline.makespan == 9 + 1 + 5 + 7 + 2
 
 
 @given(size=sizes().filter(lambda size: size.name in NEIGHBOURS and size.devices > 1), data=st.data())
@@ -84,18 +84,18 @@ def test_every_replica_has_the_links_of_its_pipeline(between: Any) -> None:
     alone, step = simulate(schedule, costs), hybrid_step(schedule, costs, 3, ring_step=1)
     assert step.timeline.start.reshape(3, -1).tolist() == [alone.start.tolist()] * 3
     matrix = np.array(between) if np.ndim(between) == 2 else np.diag(between, 1) + np.diag(between, -1)
-    for run in (step.timeline, run_threads(schedule, costs.longer(2), 2)):
-        assert run.spans is not None
-        sent = run.spans.of("send")
-        factor = 1 if run is step.timeline else 2
+    for timeline in (step.timeline, run(schedule, costs=costs.longer(2), replicas=2).timeline):
+        assert timeline.spans is not None
+        sent = timeline.spans.of("send")
+        factor = 1 if timeline is step.timeline else 2
         assert sent.end - sent.start == pytest.approx(factor * matrix[sent.device % 3, sent.peer % 3])
 
 
 def test_threads_wait_for_the_latency_of_the_link() -> None:
     """Threads that waited for the other link would start before it, however slow the machine is."""
     for between, least in (([40, 0], {"1F0": 40, "0B0": 80}), ([0, 40], {"2F0": 40, "1B0": 80})):
-        run = run_threads(build("gpipe", 3, 1), Costs(forward=0, backward=0, p2p_between=between))
-        starts = {str(op): start for op, start in zip(run.ops, run.start, strict=True)}
+        ran = run(build("gpipe", 3, 1), costs=Costs(forward=0, backward=0, p2p_between=between)).timeline
+        starts = {str(op): start for op, start in zip(ran.ops, ran.start, strict=True)}
         assert all(starts[op] >= start for op, start in least.items())
 
 

@@ -14,7 +14,7 @@ from strategies import sizes
 from hybridlab import Costs, Timeline, build, hybrid_step, plot, simulate
 from hybridlab.checks import unit_of_time
 from hybridlab.collectives import Link
-from hybridlab.engines import run_threads
+from hybridlab.engines import run
 from hybridlab.sweep import Sweep, sweep
 from hybridlab.widgets import StepExplorer, SweepExplorer, TimelineExplorer
 
@@ -67,9 +67,9 @@ def test_threads_sleep_the_real_length_of_their_costs(unit: str) -> None:
     """The run has 60 ms of work and is never shorter. A wrong unit is wrong by 1000 or more."""
     length = IN_A_SECOND[unit] / 1000
     costs = Costs(forward=10 * length, backward=20 * length, unit=unit)
-    run = run_threads(build("gpipe", 1, 2), costs, optimiser=0)
-    assert run.unit == unit
-    assert 60 <= run.makespan / length < 60_000
+    timeline = run(build("gpipe", 1, 2), costs=costs).timeline
+    assert timeline.unit == unit
+    assert 60 <= timeline.makespan / length < 60_000
 
 
 def test_a_timeline_keeps_its_unit() -> None:
@@ -95,7 +95,7 @@ WITHOUT = Costs(forward=1, backward=2, unit=None)
     [
         (lambda: hybrid_step(SCHEDULE, WITHOUT, 2, **OVER_A_LINK), "a link"),
         (lambda: simulate(SCHEDULE, WITHOUT).to_chrome_trace(), "a trace"),
-        (lambda: run_threads(SCHEDULE, WITHOUT), "a run"),
+        (lambda: run(SCHEDULE, costs=WITHOUT), "a run"),
         (lambda: StepExplorer(replicas=2, unit=None, **OVER_A_LINK), "a link"),
     ],
 )

@@ -105,6 +105,15 @@ def test_a_measured_step_has_the_parts_of_the_simulated_one_and_no_part_is_short
 
 
 @engines
+def test_without_waiting_stage_1_forwards_what_it_has_not_got(engine: Any) -> None:
+    timeline = run(build("1f1b", 2, 1), costs=Costs(forward=1000, backward=1), engine=engine, wait=np.False_).timeline  # type: ignore[arg-type]
+    began, ended = ({str(op): at for op, at in zip(timeline.ops, times, strict=True)} for times in (timeline.start, timeline.end))
+    assert began["1F0"] < ended["0F0"]
+    assert timeline.spans is not None
+    assert set(timeline.spans.kind) == {4}, "optimisers only: no device takes a message"
+
+
+@engines
 def test_objects_of_any_type_and_size_arrive_as_they_were_sent(engine: Any) -> None:
     ran = run(build("zb-h1", 2, 1), Echo(), engine=engine)
     there = ("1:1F0", ("0:0F0", None))

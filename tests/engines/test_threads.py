@@ -19,7 +19,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from strategies import supported
 
 from hybridlab import REGISTRY, Costs, Deadlock, HybridLabError, Kind, Op, Schedule, Timeline, build, hybrid_step, plot
-from hybridlab.engines import RealStep, longest_pause, run_threads
+from hybridlab.engines import RealStep, StepWork, longest_pause, run
 from hybridlab.engines.device import Message, StoppedError
 from hybridlab.engines.job import checked_job
 from hybridlab.engines.queues import Queues
@@ -58,11 +58,11 @@ def test_nothing_starts_before_its_input_and_each_device_keeps_its_order(name: s
     costs = Costs(forward=0.4, backward=0.8, weight_share=0.25, p2p=0.2, overlap=0.5)
     for devices, microbatches in sizes(name):
         schedule = build(name, devices, microbatches)
-        run = run_threads(schedule, costs, replicas, ring_step=0.3, optimiser=0.1)
-        assert run.schedule == replicate(schedule, replicas)
-        assert run.start.min() == 0
+        timeline = run(schedule, costs=costs, replicas=replicas, ring_step=0.3, optimiser=0.1).timeline
+        assert timeline.schedule == replicate(schedule, replicas)
+        assert timeline.start.min() == 0
         at: dict[int, dict[Op, tuple[float, float, int]]] = defaultdict(dict)
-        for op, device, start, end in zip(run.ops, run.device.tolist(), run.start, run.end, strict=True):
+        for op, device, start, end in zip(timeline.ops, timeline.device.tolist(), timeline.start, timeline.end, strict=True):
             at[device // devices][op] = start, end, device
         for ran in at.values():
             for op, (start, end, device) in ran.items():
@@ -71,14 +71,14 @@ def test_nothing_starts_before_its_input_and_each_device_keeps_its_order(name: s
                     assert start >= ready + (0.2 if sender != device else 0) - 1e-6, (name, op, need)
                 alone = costs.duration(op.kind, 0, schedule.chunks)
                 assert end - start >= alone * 0.5 - 1e-6
-        paired = set(run.schedule.pairs.tolist())
-        for row in range(1, run.start.size):
-            if run.device[row] != run.device[row - 1]:
+        paired = set(timeline.schedule.pairs.tolist())
+        for row in range(1, timeline.start.size):
+            if timeline.device[row] != timeline.device[row - 1]:
                 continue
             if row - 1 in paired:
-                assert (run.start[row], run.end[row]) == (run.start[row - 1], run.end[row - 1])
+                assert (timeline.start[row], timeline.end[row]) == (timeline.start[row - 1], timeline.end[row - 1])
             else:
-                assert run.start[row] >= run.end[row - 1]
+                assert timeline.start[row] >= timeline.end[row - 1]
 
 
 @each_name
@@ -86,20 +86,20 @@ def test_a_measured_step_has_the_parts_of_the_simulated_one_and_no_part_is_short
     costs = Costs(forward=[0.4, 0.5], backward=0.8, p2p=0.1, overlap=1)
     schedule = build(name, *supported(name, 2, 4))
     how: dict[str, Any] = {"ring_step": 0.3, "optimiser": 0.4}
-    run, step = run_threads(schedule, costs, 2, **how), hybrid_step(schedule, costs, 2, **how).timeline
-    assert run.spans is not None
+    timeline, step = run(schedule, costs=costs, replicas=2, **how).timeline, hybrid_step(schedule, costs, 2, **how).timeline
+    assert timeline.spans is not None
     assert step.spans is not None
     for column in ("kind", "device", "stage", "microbatch", "chunk", "step", "peer", "row"):
-        assert_array_equal(getattr(run.spans, column), getattr(step.spans, column), err_msg=column)
-    assert (run.end - run.start >= step.end - step.start - 1e-6).all()
-    assert (run.spans.end - run.spans.start >= step.spans.end - step.spans.start - 1e-6).all()
-    assert (run.start >= step.start - 1e-6).all(), "the simulation has the same waits, so no operation starts sooner than simulated"
-    hops = run.spans.of("reduce-scatter", "all-gather")
-    assert hops.start.min() >= run.end.max(), "rings start when every pipeline has ended"
+        assert_array_equal(getattr(timeline.spans, column), getattr(step.spans, column), err_msg=column)
+    assert (timeline.end - timeline.start >= step.end - step.start - 1e-6).all()
+    assert (timeline.spans.end - timeline.spans.start >= step.spans.end - step.spans.start - 1e-6).all()
+    assert (timeline.start >= step.start - 1e-6).all(), "the simulation has the same waits, so no operation starts sooner than simulated"
+    hops = timeline.spans.of("reduce-scatter", "all-gather")
+    assert hops.start.min() >= timeline.end.max(), "rings start when every pipeline has ended"
 
 
 def test_a_step_of_the_ring_waits_for_the_step_of_its_neighbour() -> None:
-    spans = run_threads(build("1f1b", 2, 2), replicas=3, ring_step=2).spans
+    spans = run(build("1f1b", 2, 2), replicas=3, ring_step=2).timeline.spans
     assert spans is not None
     hops = spans.of("reduce-scatter", "all-gather")
     begun = {
@@ -120,24 +120,17 @@ def test_the_ring_of_one_of_two_chunks_takes_half_of_a_ring_step() -> None:
 
 def test_costs_may_name_all_ranks() -> None:
     costs = Costs(forward=[1, 1, 1, 9], backward=0)
-    run = run_threads(build("1f1b", 2, 2), costs, replicas=2)
-    lasted = run.end - run.start
-    assert (lasted[(run.device == 3) & (run.schedule.kind == 0)] >= 9 - 1e-6).all()
+    timeline = run(build("1f1b", 2, 2), costs=costs, replicas=2).timeline
+    lasted = timeline.end - timeline.start
+    assert (lasted[(timeline.device == 3) & (timeline.schedule.kind == 0)] >= 9 - 1e-6).all()
 
 
 def test_a_message_on_its_way_holds_nobody_who_sent_it() -> None:
-    run = run_threads(build("gpipe", 2, 3), Costs(forward=1, backward=1, p2p=1000))  # a second: a busy machine may delay device 0
-    began = dict(zip(map(str, run.ops), run.start, strict=True))
+    costs = Costs(forward=1, backward=1, p2p=1000)  # a second: a busy machine may delay device 0
+    timeline = run(build("gpipe", 2, 3), costs=costs).timeline
+    began = dict(zip(map(str, timeline.ops), timeline.start, strict=True))
     assert began["0F2"] < began["1F0"]
     assert began["1F0"] >= 1001 - 1e-6
-
-
-def test_without_waiting_stage_1_forwards_what_it_has_not_got() -> None:
-    run = run_threads(build("1f1b", 2, 1), Costs(forward=1000, backward=1), wait=np.False_)  # type: ignore[arg-type]
-    began, ended = ({str(op): at for op, at in zip(run.ops, times, strict=True)} for times in (run.start, run.end))
-    assert began["1F0"] < ended["0F0"]
-    assert run.spans is not None
-    assert set(run.spans.kind) == {4}, "optimisers only: no device takes a message"
 
 
 def lateness(durations: list[float]) -> float:
@@ -161,7 +154,7 @@ def test_a_measured_step_is_within_three_per_cent_of_the_simulated_one(costs: Co
     medians, late = [], []
     for longer in np.repeat([0.25, 0.5, 1, 2, 4], 3):
         slept = costs.longer(longer)
-        steps = [run_threads(schedule, slept, 2, ring_step=20 * longer).makespan / longer for _ in range(3)]
+        steps = [run(schedule, costs=slept, replicas=2, ring_step=20 * longer).timeline.makespan / longer for _ in range(3)]
         medians.append(float(np.median(steps)))
         if medians[-1] <= 1.03 * predicted:
             break
@@ -173,9 +166,10 @@ def test_a_measured_step_is_within_three_per_cent_of_the_simulated_one(costs: Co
 def test_a_measured_timeline_is_drawn_and_traced_like_a_simulated_one() -> None:
     schedule = build("1f1b", 2, 2)
     costs = Costs(forward=1, backward=1, p2p=0.1)
-    run, step = run_threads(schedule, costs, 2, ring_step=1, optimiser=1), hybrid_step(schedule, costs, 2, ring_step=1, optimiser=1)
-    assert plot.compare({"simulated": step.timeline, "measured": run}).alt_text
-    names = [[event["name"] for event in each.to_chrome_trace()["traceEvents"] if event["ph"] == "X"] for each in (run, step.timeline)]
+    timeline = run(schedule, costs=costs, replicas=2, ring_step=1, optimiser=1).timeline
+    step = hybrid_step(schedule, costs, 2, ring_step=1, optimiser=1)
+    assert plot.compare({"simulated": step.timeline, "measured": timeline}).alt_text
+    names = [[event["name"] for event in each.to_chrome_trace()["traceEvents"] if event["ph"] == "X"] for each in (timeline, step.timeline)]
     assert sorted(names[0]) == sorted(names[1])
 
 
@@ -196,7 +190,7 @@ def test_a_training_step_over_threads_has_the_gradients_of_one_device(name: str,
     for devices, microbatches in sizes(name):
         schedule = build(name, devices, microbatches)
         step, loss, gradient = real_step(schedule, replicas)
-        run_threads(schedule, replicas=replicas, work=step.work, gradients=step.gradients)
+        run(schedule, step, replicas=replicas)
         assert step.loss == pytest.approx(loss, rel=1e-12)
         for replica in range(replicas):
             for path in schedule.paths:
@@ -207,7 +201,7 @@ def test_a_training_step_over_threads_has_the_gradients_of_one_device(name: str,
 def test_without_the_ring_replicas_keep_gradients_of_their_own() -> None:
     schedule = build("1f1b", 2, 4)
     step, _, gradient = real_step(schedule, 2, activation="relu")
-    run_threads(schedule, replicas=2, work=step.work)
+    run(schedule, step.work, replicas=2)
     mine = [np.concatenate([step.gradients(rank, stage) for stage, rank in enumerate(ranks)]) for ranks in ((0, 1), (2, 3))]
     assert not np.allclose(mine[0], mine[1])
     assert_allclose((mine[0] + mine[1]) / 2, gradient, rtol=0, atol=1e-12)
@@ -223,7 +217,7 @@ def test_work_gets_what_the_operation_it_depends_on_returned() -> None:
         seen[f"{rank}:{op}"] = message
         return work(rank, op, message)
 
-    run_threads(build("zb-h1", 2, 1), replicas=2, work=kept)
+    run(build("zb-h1", 2, 1), kept, replicas=2)
     assert seen["2:0F0"] is None
     assert seen["3:1F0"] == ("2:0F0", None)
     back = ("3:1I0", ("3:1F0", ("2:0F0", None)))
@@ -248,7 +242,7 @@ class Raises:
 @in_turn("rank, op", [(0, "0F0"), (0, "0B3"), (2, "0F1"), (3, "1F0"), (3, "1B3"), (1, "1B0")])
 def test_an_error_in_any_operation_stops_all_threads(rank: int, op: str) -> None:
     with pytest.raises(HybridLabError) as caught:
-        run_threads(build("1f1b", 2, 4), replicas=2, work=Raises(rank, op))
+        run(build("1f1b", 2, 4), Raises(rank, op), replicas=2)
     assert caught.value.code == "device-failed"
     assert isinstance(caught.value.__cause__, ZeroDivisionError)
     assert str(caught.value) == f"device {rank} failed at {op}, {Op.parse(op).words}: ZeroDivisionError: planted"
@@ -258,8 +252,15 @@ def test_an_error_does_not_wait_for_those_who_sleep() -> None:
     began = time.perf_counter()
     costs = Costs(forward=[600_000, 0], backward=0)  # device 0 sleeps for ten minutes; device 1 of the other copy fails
     with refusal("device-failed", "device 1"):
-        run_threads(build("chimera", 2, 2), costs, work=Raises(1, "0F1"))
+        run(build("chimera", 2, 2), Raises(1, "0F1"), costs)
     assert time.perf_counter() - began < 300
+
+
+class Gradients(StepWork):
+    """Work that computes nothing but gradients, by a function of the rank and the stage."""
+
+    def __init__(self, function: Any) -> None:
+        self.gradients = function
 
 
 @in_turn("stage", [0, 1])
@@ -270,13 +271,13 @@ def test_an_error_in_a_ring_stops_all_threads(stage: int) -> None:
         return np.zeros(4)
 
     with refusal("device-failed", f"device {2 + stage}", f"the ring of stage {stage}", "OSError: planted"):
-        run_threads(build("1f1b", 2, 2), replicas=2, gradients=gradients)
+        run(build("1f1b", 2, 2), Gradients(gradients), replicas=2)
 
 
 @in_turn("wrong", [None, [0.0], np.zeros((2, 2)), np.zeros(3, dtype=int), np.broadcast_to(0.0, 3)])
 def test_gradients_that_no_ring_can_average_are_refused(wrong: Any) -> None:
     with pytest.raises(HybridLabError, match="gradients must return an array of float64") as caught:
-        run_threads(build("1f1b", 2, 2), gradients=lambda rank, stage: wrong)
+        run(build("1f1b", 2, 2), Gradients(lambda rank, stage: wrong))
     assert caught.value.code == "device-failed"
     assert isinstance(caught.value.__cause__, HybridLabError)
     assert caught.value.__cause__.code == "wrong-type"
@@ -286,7 +287,7 @@ def test_gradients_that_no_ring_can_average_are_refused(wrong: Any) -> None:
 def test_gradients_of_other_lengths_on_other_ranks_are_refused(odd: int, length: int) -> None:
     lengths = {0: 3, 1: 3, 2: 3} | {odd: length}
     with refusal("device-failed", "the ring of stage 0", "one length"):
-        run_threads(build("1f1b", 1, 2), replicas=3, gradients=lambda rank, stage: np.zeros(lengths[rank]))
+        run(build("1f1b", 1, 2), Gradients(lambda rank, stage: np.zeros(lengths[rank])), replicas=3)
 
 
 def test_of_many_errors_one_is_raised() -> None:
@@ -297,7 +298,7 @@ def test_of_many_errors_one_is_raised() -> None:
         raise ValueError(f"planted by {rank}")
 
     with refusal("device-failed", "device ", "planted by "):
-        run_threads(build("gpipe", 1, 1), replicas=8, work=work)
+        run(build("gpipe", 1, 1), work, replicas=8)
     assert order
 
 
@@ -312,13 +313,13 @@ def test_not_even_an_exit_in_a_thread_is_swallowed(why: type[BaseException]) -> 
         raise why
 
     with refusal("device-failed", "device 0", "0F0", why.__name__):
-        run_threads(build("1f1b", 2, 2), work=work)
+        run(build("1f1b", 2, 2), work)
 
 
 INTERRUPTED = """
 import signal, threading, time
 from hybridlab import Costs, build
-from hybridlab.engines import run_threads
+from hybridlab.engines import run
 
 def work(rank, op, message):
     signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
@@ -326,7 +327,7 @@ def work(rank, op, message):
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a program that a shell starts in the background ignores it
 began = time.perf_counter()
 try:
-    run_threads(build("1f1b", 2, 2), Costs(forward=600_000, backward=0), work=work)
+    run(build("1f1b", 2, 2), work, Costs(forward=600_000, backward=0))
 except KeyboardInterrupt:
     print(threading.active_count(), time.perf_counter() - began < 300)
 """
@@ -363,7 +364,7 @@ def test_a_lost_message_is_diagnosed_wherever_it_is_lost(name: str) -> None:
     sent = {schedule.ops[row] for row in schedule.source[schedule.crosses].tolist()}
     for lost in sorted(sent):
         with pytest.raises(Deadlock) as caught:
-            run_threads(schedule, lost=[lost])
+            run(schedule, lost=[lost])
         problems: Any = caught.value.problems
         assert {caught.value.code, *(each.code for each in problems)} == {"deadlock"}
         assert {each.device: each.op and str(each.op) for each in problems} == stands_at(schedule, lost)
@@ -372,9 +373,9 @@ def test_a_lost_message_is_diagnosed_wherever_it_is_lost(name: str) -> None:
 
 def test_a_deadlock_names_every_rank_of_a_small_mesh_and_counts_those_of_a_large_one() -> None:
     with refusal("deadlock", "device 1 stands at 1F0", "the output of 0F0 from device 0", "device 2 stands at 0B0", kind=Deadlock):
-        run_threads(build("1f1b", 2, 1), replicas=2, lost=["0F0"])
+        run(build("1f1b", 2, 1), replicas=2, lost=["0F0"])
     with refusal("deadlock", "12 devices more", kind=Deadlock):
-        run_threads(build("1f1b", 2, 1), replicas=10, lost=["0F0"])
+        run(build("1f1b", 2, 1), replicas=10, lost=["0F0"])
 
 
 def test_a_deadlock_in_a_ring_names_the_rank_before() -> None:
@@ -434,7 +435,7 @@ def test_where_no_thread_can_be_started_a_sentence_says_so(monkeypatch: pytest.M
 
     monkeypatch.setattr(threading.Thread, "start", only_two)
     with refusal("no-threads", "device 2", "can't start new thread", "browser"):
-        run_threads(build("1f1b", 4, 4), REPORT)
+        run(build("1f1b", 4, 4), costs=REPORT)
     monkeypatch.setattr(threading.Thread, "start", lambda thread: only_two(threading.Thread(name="device 2")))
     with refusal("no-threads", "longest_pause", "can't start new thread", "browser"):
         longest_pause(int)
@@ -459,7 +460,6 @@ WRONG: list[tuple[dict[str, Any], str, list[Any]]] = [
     ({"optimiser": [1, 2]}, "wrong-shape", ["optimiser", [1, 2]]),
     ({"costs": Costs(forward=1, backward=1, unit=None)}, "no-unit", ["a run", "unit"]),
     ({"work": 3}, "wrong-type", ["work", 3]),
-    ({"gradients": "all"}, "wrong-type", ["gradients", "'all'"]),
     ({"wait": 0}, "not-true-or-false", ["wait", 0]),
     ({"wait": False, "work": print}, "conflicting-arguments", ["wait", "work"]),
     ({"lost": "0F1"}, "not-a-list", ["lost", "['0F1']", "'0F1'"]),
@@ -477,7 +477,7 @@ def test_what_cannot_be_run_is_refused_before_a_thread_starts(
 ) -> None:
     monkeypatch.setattr(threading.Thread, "start", lambda thread: pytest.fail("started"))
     with refusal(code, *words):
-        run_threads(**({"schedule": SMALL} | change))
+        run(**({"schedule": SMALL} | change))
 
 
 NETWORK = Network((5, 4, 3))
@@ -541,6 +541,6 @@ def test_what_the_timed_call_raises_is_raised_and_its_clock_stops() -> None:
 
 
 def test_a_measured_timeline_can_be_of_any_kind_of_operation() -> None:
-    run = run_threads(build("zb-h2", 2, 4))
-    assert {op.kind for op in run.ops} == {Kind.F, Kind.I, Kind.W}
-    assert isinstance(run, Timeline)
+    timeline = run(build("zb-h2", 2, 4)).timeline
+    assert {op.kind for op in timeline.ops} == {Kind.F, Kind.I, Kind.W}
+    assert isinstance(timeline, Timeline)

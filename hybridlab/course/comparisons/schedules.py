@@ -12,7 +12,7 @@ from hybridlab.collectives import ring_all_reduce
 from hybridlab.costs import Costs
 from hybridlab.course.comparisons.comparison import Comparison, compared
 from hybridlab.course.published import zero_bubble
-from hybridlab.engines import run_threads
+from hybridlab.engines import run
 from hybridlab.errors import HybridLabError
 from hybridlab.schedule import Op
 from hybridlab.schedules import build
@@ -161,7 +161,7 @@ def threads(tries: int = 10) -> Comparison:
     best, count = np.inf, 0
     while count < tries and best > 1.03 * predicted:
         longer = min(0.25 * LONGER_TRY**count, 4.0)
-        steps = [run_threads(schedule, costs.longer(longer), 2, ring_step=20 * longer).makespan / longer for _ in range(3)]
+        steps = [run(schedule, costs=costs.longer(longer), replicas=2, ring_step=20 * longer).timeline.makespan / longer for _ in range(3)]
         best, count = min(best, float(np.median(steps))), count + 1
     note = f"in this run, at try {count} of {tries}"
     return compared("a step of 2 x 2 threads", "threads run here", [predicted], [best], worst_bound=0.03, note=note)
