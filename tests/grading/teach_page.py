@@ -16,9 +16,11 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT))  # for the command
+sys.path[:0] = [str(ROOT), str(ROOT / "tests/labs")]  # for the command, and for honest solutions
 
-from hybridlab.course.grading.copies import pack, start  # noqa: E402 - it can be imported only now
+from honest import honest_cell  # noqa: E402 - it can be imported only now
+
+from hybridlab.course.grading.copies import pack, start  # noqa: E402
 from hybridlab.course.grading.labs import reference  # noqa: E402
 from hybridlab.course.grading.specs import spec_of  # noqa: E402
 from hybridlab.course.tasks import TASKS, Student  # noqa: E402
@@ -29,7 +31,6 @@ SECRET = "the secret of the page for instructors"  # noqa: S105 - of no course
 LAB = "lab02"
 ON_A_LAPTOP = ("hybridlab start", "hybridlab check", "hybridlab pack")
 SPEC = spec_of(reference(LAB))
-TWISTED = (ROOT / "tests/labs/lab02/honest.py").read_text(encoding="utf-8")  # honest builds under each twist
 HOSTILE = """
 import builtins, os, sys
 builtins.print("::error::graded by nobody")
@@ -150,7 +151,7 @@ def right(student: Student) -> Write:
             (number,) = asked.data.numbers
             return f'check("{key}", {number.truth})'
         if TASKS[key].kind == "build":
-            return f'{TWISTED}\ncheck("{key}", SOLUTIONS["{key}", "{asked.data.twist.name}"])'
+            return honest_cell(key, asked.data.twist, asked.data.name, SPEC.solutions[key])
         return SPEC.solutions[key]
 
     return write

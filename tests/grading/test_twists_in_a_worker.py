@@ -1,38 +1,21 @@
 """Test that twists suit functions that live in another process, where arrays and functions travel as copies."""
 
 from collections.abc import Iterator
-from pathlib import Path
+from dataclasses import replace
 
 import pytest
 from cases import in_turn
-from grading_worlds import PATIENT
+from grading_worlds import PATIENT, lab_spec
+from honest import honest_cell, spread
 
 from hybridlab.course.grading.launch import Launcher, launcher
 from hybridlab.course.grading.session import Budget, Remote
-from hybridlab.course.tasks import TASKS, Feedback
+from hybridlab.course.tasks import TASKS, Build, Feedback, Twist
 
-HONEST = Path(__file__).parents[1] / "labs"  # with honest solutions of twists in the folder of each lab
-HONEST = [  # of each kind of renaming one
-    ("lab04.t7", "backwards-one-ahead"),
-    ("lab05.t1", "short-block-first-and-unsigned"),
-    ("lab05.t3", "unsigned-and-scales-first"),
-    ("lab05.t6", "doubled-residual-and-residual-first"),
-    ("lab06.t5", "one-step-and-start-and-length"),
-    ("lab07.t1", "last-microbatch-first-and-kept-first"),
-    ("lab07.t1", "microbatch-before-stage-and-weight-gradient-first"),
-    ("lab07.t6", "columns-of-weighted-means"),
-    ("lab08.t5", "last-device-first-and-delivered"),
-    ("lab08.t5", "message-first-and-means"),
-    ("lab09.t5", "bits-and-shares"),
-    ("lab09.t5", "gpus-and-fp32"),
-    ("lab13.t5", "last-stage-first-and-gigabytes"),
-    ("lab13.t5", "two-latencies"),
-    ("lab13.t5", "other-letters-and-caps"),
-]
-QUICK = ("lab04.t7", "lab05.t1", "lab05.t3", "lab05.t6", "lab06.t5", "lab09.t5", "lab13.t5")
+BUILDS: dict[str, Build] = {key: task.instance(None).data for key, task in TASKS.items() if task.kind == "build"}
 SPOILING = """
 def spoiling(codes, scales, block):
-    numbers = SOLUTIONS["lab05.t3", "unsigned"](codes.copy(), scales, block)
+    numbers = decode(codes.copy(), scales, block)
     codes[:] = 0
     return numbers
 
@@ -46,36 +29,36 @@ def workers() -> Iterator[Launcher]:
         yield found
 
 
-def judged(workers: Launcher, key: str, name: str, hand_in: str) -> Feedback:
-    """Return the feedback on what a cell hands in under a twist."""
-    names = [twist.name for twist in TASKS[key].instance(None).data.twists]
-    build = TASKS[key].personal(names.index(name)).data
+def judged(workers: Launcher, key: str, twist: Twist, more: str = "") -> Feedback:
+    """Return the feedback on the last function that a cell hands in under a twist, on a few cases."""
+    build = BUILDS[key]
+    few = [build.public_cases[place] for place in spread(build)]
+    mine = replace(build, cases=lambda rng: few).with_twist(twist)
     session = workers.open(build.worker, Budget(PATIENT.seconds_a_notebook))
     try:
-        handed, error = session.run((HONEST / key[:5] / "honest.py").read_text(encoding="utf-8") + hand_in, "cell 1")
+        cell = honest_cell(key, twist, build.name, lab_spec(key[:5]).solutions[key])
+        handed, error = session.run(cell + more, "cell 1")
         assert error is None
-        (_, function), *_ = handed
-        feedback: Feedback = build.judged(Remote(session, function, fresh=build.fresh, cell="cell 1", provide=lambda missing: False))
+        _, function = handed[-1]
+        feedback: Feedback = mine.judged(Remote(session, function, fresh=build.fresh, cell="cell 1", provide=lambda missing: False))
         return feedback
     finally:
         session.close()
 
 
-def honest_passes(workers: Launcher, key: str, name: str) -> None:
-    feedback = judged(workers, key, name, f"\ncheck({key!r}, SOLUTIONS[{key!r}, {name!r}])\n")
+@in_turn("key", BUILDS)
+def test_an_honest_solution_passes(workers: Launcher, key: str) -> None:
+    feedback = judged(workers, key, BUILDS[key].variants[-1])
     assert feedback.passed, feedback.messages
 
 
-@in_turn("key, name", [each for each in HONEST if each[0] in QUICK])
-def test_an_honest_solution_passes(workers: Launcher, key: str, name: str) -> None:
-    honest_passes(workers, key, name)
-
-
 @pytest.mark.slow
-@in_turn("key, name", [each for each in HONEST if each[0] not in QUICK])
-def test_an_honest_solution_passes_where_it_takes_longer(workers: Launcher, key: str, name: str) -> None:
-    honest_passes(workers, key, name)
+@in_turn("key, twist", [(key, twist) for key, build in BUILDS.items() for twist in build.twists])
+def test_an_honest_solution_of_each_twist_passes(workers: Launcher, key: str, twist: Twist) -> None:
+    feedback = judged(workers, key, twist)
+    assert feedback.passed, feedback.messages
 
 
-def test_a_change_of_a_renamed_argument_is_found_out(workers: Launcher) -> None:
-    assert judged(workers, "lab05.t3", "unsigned", SPOILING).code == "changes-its-argument"
+def test_a_change_of_an_argument_in_its_own_form_is_found(workers: Launcher) -> None:
+    (unsigned,) = (twist for twist in BUILDS["lab05.t3"].twists if twist.name == "unsigned")
+    assert judged(workers, "lab05.t3", unsigned, SPOILING).code == "changes-its-argument"

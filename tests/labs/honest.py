@@ -1,5 +1,6 @@
 """Honest solutions of builds with a twist: the published solution, changed by what the lab's ``honest.py`` says about the twist."""
 
+import re
 from collections.abc import Callable
 from functools import cache, reduce
 from importlib import import_module
@@ -10,6 +11,7 @@ from solutions import solutions_of
 
 from hybridlab.course.tasks import Build, Twist
 
+LABS = Path(__file__).parent
 Function = Callable[..., Any]
 Change = Callable[[Function], Function]  # from a function that does the task in the text to one that does it with a twist
 
@@ -17,7 +19,7 @@ Change = Callable[[Function], Function]  # from a function that does the task in
 @cache
 def changes() -> dict[tuple[str, str], Change]:
     """Return what the files ``honest.py`` of the labs say, by the key of the task and the name of the twist."""
-    labs = sorted(path.parent.name for path in Path(__file__).parent.glob("lab*/honest.py"))
+    labs = sorted(path.parent.name for path in LABS.glob("lab*/honest.py"))
     listed = [getattr(import_module(f"{lab}.honest"), "TWISTED", {}) for lab in labs]
     return {(key, name): change for of_lab in listed for key, of_build in of_lab.items() for name, change in of_build.items()}
 
@@ -34,3 +36,23 @@ def spread(build: Build, count: int = 6) -> list[int]:
     """Return the places of a few public cases from the smallest to the largest, without the last ones, which take longest."""
     size = max(len(build.public_cases) * 3 // 4, 1)
     return sorted({size * place // count for place in range(count)} | {min(1, size - 1)})
+
+
+def honest_cell(key: str, twist: Twist, name: str, published: str) -> str:
+    """Return the source of a cell that hands in an honest solution with a twist.
+
+    Parameters
+    ----------
+    key : str
+        The task.
+    twist : Twist
+        The twist.
+    name : str
+        The name of the function.
+    published : str
+        The cell that has the published solution. It defines ``solution``.
+    """
+    written = (LABS / key[:5] / "honest.py").read_text(encoding="utf-8")
+    changed = reduce(lambda inner, each: f"TWISTED[{key!r}][{each.name!r}]({inner})", twist.rows or (twist,), "solution")
+    definitions = re.sub(r"^check\(.*$", "", published, flags=re.MULTILINE)
+    return f"{written}\n\n{definitions}\n{name} = {changed}\ncheck({key!r}, {name})\n"

@@ -255,7 +255,8 @@ class Build:
         try:
             if case.refused:
                 return self._refused(function, case)
-            return self.judge(self._result(function, case), *deepcopy(case.arguments))
+            feedback = self.judge(self._result(function, case), *deepcopy(case.arguments))
+            return feedback if self.twist is None else self._drawn(feedback, case, self.twist)
         except HybridLabError as why:
             return wrong(why.code or "refused", str(why))
 
@@ -268,6 +269,13 @@ class Build:
                 return right()
             raise
         return wrong("not-refused", "the function returns a result, but it must raise an error, such as ValueError")
+
+    def _drawn(self, feedback: Feedback, case: Case, twist: Twist) -> Feedback:
+        """Return feedback whose picture has the student's own devices and operations."""
+        if feedback.drawing is None or not any(row.drawn for row in twist.rows or (twist,)):
+            return feedback
+        drawing = replace(feedback.drawing, case=feedback.drawing.case or case.arguments, own_lines=twist.lines)
+        return replace(feedback, drawing=drawing)
 
     def _result(self, function: Callable[..., Any], case: Case) -> Any:
         """Return what the function returns for a case, as the judge takes it. Raise if it fails, changes its arguments or shares memory."""

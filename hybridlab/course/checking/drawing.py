@@ -1,15 +1,15 @@
 """The picture of an answer: the student's own timeline, as far as it runs, above the one that was asked for."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from hybridlab.arrays import Floats
 from hybridlab.checks import LATEST
 from hybridlab.costs import Costs
-from hybridlab.course.checking.partial import Stop, run_partly, timeline_of, turns_of
+from hybridlab.course.checking.partial import Ran, Stop, run_partly, timeline_of, turns_of
 from hybridlab.errors import HybridLabError, InvalidSchedule
 from hybridlab.schedule import Op, Problem, Schedule
 from hybridlab.schedule.text import Turn, Turns
@@ -42,6 +42,11 @@ class Drawing:
         The timeline of the answer, if the answer has times of its own. None means that each operation starts as early as it can.
     scale : mapping of str to float
         Times by name that a line below the timelines shows, in the same unit. Empty for no line.
+    case : tuple
+        The arguments of the call that returned the answer, if it came from a function.
+    own_lines : callable, optional
+        Takes the operations of each line as texts, as they stand in the text, and the case. Returns those of a student with a twist.
+        The picture then has the student's own devices, stages and microbatches.
 
     Raises
     ------
@@ -62,6 +67,8 @@ class Drawing:
     marked: tuple[Op | int, ...] = ()
     yours: Timeline | None = None
     scale: Mapping[str, float] = field(default_factory=dict)
+    case: tuple[Any, ...] = ()
+    own_lines: Callable[[list[list[str]], tuple[Any, ...]], Any] | None = None
 
     def __post_init__(self) -> None:
         if self.costs is not None and self.costs.batch:
@@ -120,8 +127,6 @@ class Drawing:
             None for an order without operations, more than 16 devices, more than 256 operations on a device, a stage or a microbatch
             of a number above 255, and costs that are for another number of devices or lack a link between two devices.
         """
-        from hybridlab.plot.marks import Stopped, marked_figure  # loads matplotlib
-
         orders = turns_of(self.orders)
         if not _drawable(orders) or (self.goal is not None and not _drawable(self.goal.schedule.turns)):
             return None
@@ -137,6 +142,17 @@ class Drawing:
                     raise
                 return None
             yours, legal = timeline_of(orders, ran, self.costs.unit), _is_legal(orders)
+        if self.own_lines is not None and yours.spans is None:
+            renaming = _Renaming.of(self.own_lines, self.case, len(orders))
+            shown = replace(
+                self, marked=tuple(map(renaming.op, self.marked)), goal=self.goal and renaming.timeline(self.goal), own_lines=None
+            )
+            return shown._figure(renaming.orders(orders), renaming.timeline(yours), legal, [renaming.stop(each) for each in stops])
+        return self._figure(orders, yours, legal, stops)
+
+    def _figure(self, orders: Turns, yours: Timeline, legal: bool, stops: Sequence[Stop]) -> "Picture":
+        from hybridlab.plot.marks import Stopped, marked_figure  # loads matplotlib
+
         timelines = {YOURS: yours} | ({GOAL: self.goal} if self.goal is not None else {})
         results = {} if legal else {YOURS: _ending(yours, bool(stops))}
         rows = [row for row, op in enumerate(yours.ops) if op in self.marked and yours.end[row] > 0]
@@ -162,6 +178,45 @@ class Drawing:
         if self.scale:
             sentences.append(f"On a scale: {', '.join(f'{name} {time:g}{after}' for name, time in self.scale.items())}.")
         return " ".join(sentences)
+
+
+class _Renaming(NamedTuple):
+    """What a twist makes of the devices and the operations in a picture."""
+
+    lines: list[int]  # for each line of the student, its place in the text
+    own: Callable[[str], str]  # renames an operation
+
+    @classmethod
+    def of(cls, own_lines: Callable[..., Any], case: tuple[Any, ...], devices: int) -> "_Renaming":
+        """Return the renaming that ``own_lines`` makes for lines of this number."""
+        marks = [f"line:{device}" for device in range(devices)]  # no operation, so they only change places
+        places = [marks.index(mark) for (mark,) in own_lines([[mark] for mark in marks], case)]
+        return cls(places, lambda op: own_lines([[op]] * devices, case)[0][0])
+
+    def op(self, op: Op | int) -> Op | int:
+        return op if isinstance(op, int) else Op.parse(self.own(str(op)))
+
+    def turn(self, turn: Turn) -> Turn:
+        return tuple(Op.parse(self.own(str(op))) for op in turn)
+
+    def orders(self, orders: Turns) -> Turns:
+        return tuple(tuple(map(self.turn, orders[place])) for place in self.lines)
+
+    def stop(self, stop: Stop) -> Stop:
+        op, needed = self.turn((stop.op, stop.needed))
+        return Stop(self.lines.index(stop.device), op, needed, stop.time)
+
+    def timeline(self, timeline: Timeline) -> Timeline:
+        """Return a timeline with other names of devices and operations; it need not be able to run in this order."""
+        rows = zip(timeline.ops, timeline.schedule.device.tolist(), timeline.start.tolist(), timeline.end.tolist(), strict=True)
+        ran: list[list[Ran]] = [[] for _ in self.lines]
+        for op, device, start, end in rows:
+            mine = ran[self.lines.index(device)]
+            if mine and mine[-1].start == start and mine[-1].end == end > start:  # an overlapped pair
+                mine[-1] = mine[-1]._replace(turn=(*mine[-1].turn, *self.turn((op,))))
+            else:
+                mine.append(Ran(self.turn((op,)), start, end))
+        return timeline_of(tuple(tuple(each.turn for each in turns) for turns in ran), ran, timeline.unit)
 
 
 def with_rings(timeline: Timeline, starts: Any, ends: Any) -> Timeline:

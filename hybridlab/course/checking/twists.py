@@ -58,6 +58,8 @@ class Twist:
         For each argument that the student's function takes, its place in the text; empty for the same order.
     about : str
         What the twist changes, such as ``"order of the lines"``. Two twists about the same are not combined. By default, the name.
+    drawn : bool
+        Whether pictures show lines and operations as this twist has them, because it changes who runs what, and not only how it is written.
     cases : callable, optional
         Takes a case and returns the one that takes its place, where the cases of the text are too narrow for the change.
     judge, mistakes : callable, sequence of KnownMistake, optional
@@ -72,6 +74,7 @@ class Twist:
     result: Map | None = None
     order: Sequence[int] = ()
     about: str = ""
+    drawn: bool = False
     cases: Callable[["Case"], "Case"] | None = None
     judge: Callable[..., Any] | None = None
     mistakes: "Sequence[KnownMistake] | None" = None
@@ -117,6 +120,22 @@ class Twist:
             return self.standard(function)
         without_twist: Function = self.map.undo(function, ())
         return without_twist
+
+    def lines(self, lines: list[list[str]], case: tuple[Any, ...]) -> Any:
+        """Return lines of operations, as they stand in the text, as this twist has them; see ``drawn``.
+
+        Parameters
+        ----------
+        lines : list of list of str
+            The operations of each line.
+        case : tuple
+            The arguments of the call.
+        """
+        for row in self.rows or (self,):
+            if row.drawn:  # of a build that takes orders, the map of the orders
+                inner = row.given.get(0) or row.result
+                lines = lines if inner is None else inner.apply(lines, case)
+        return lines
 
     def example(self, name: str, example: Example) -> str:
         """Return the sentence of an example under this twist, for a function with this name.
