@@ -7,7 +7,7 @@ import shutil
 import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,7 @@ import pytest
 from cases import in_turn, refusal
 from grading_worlds import PATIENT, World, made_runtime, new_world, verdict
 
-from hybridlab.course.grading import sandbox, syscalls
+from hybridlab.course.grading import doctor, sandbox, syscalls
 from hybridlab.course.grading.launch import launcher
 from hybridlab.course.grading.sandbox import ENVIRONMENT, NOBODY, Limits, bubblewrapped
 from hybridlab.course.grading.session import Budget
@@ -207,6 +207,18 @@ def test_the_check_fails_in_a_sandbox_with_a_hole(probe: Probe) -> None:
         if probe.without_filter:
             patched.setattr(sandbox, "filter_pipe", lambda: None)
         assert seen(new_world(replace(PATIENT, **dict(probe.limits))), probe) != [probe.wanted]
+
+
+def test_the_probes_of_the_doctor_get_through_where_there_is_no_sandbox(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HYBRIDLAB_SECRET", "a secret of these tests")
+    monkeypatch.setattr(sandbox, "_without_course", lambda folder, names: [])
+    with Path(__file__).open() as left_open, launcher("none") as workers:
+        program = sandbox._python(str(workers.made.folder / "worker" / "worker.py"))
+        handing_on = partial(sandbox._started, program, dropped=False, handed_on=(left_open.fileno(),))
+        monkeypatch.setattr(sandbox, "unprotected", lambda made: lambda kind: handing_on())
+        held = {finding.name for finding in doctor.examined(workers) if finding.holds}
+    assert held == {"a worker starts", "an endless loop is ended"} | ({"root is dropped"} if os.geteuid() else set())
 
 
 def test_a_name_of_a_dict_is_in_a_limit_of_the_kernel() -> None:
