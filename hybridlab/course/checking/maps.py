@@ -24,8 +24,10 @@ from hybridlab.course.results import MOST_YIELDED
 Function = Callable[..., Any]
 Change = Callable[[Any], Any]  # of a value
 ChangeInCase = Callable[[Any, tuple[Any, ...]], Any]  # of a value; also gets the arguments of the call as they stand in the text
+ChangeOfPlace = Callable[[int, int, tuple[Any, ...]], tuple[int, int]]  # of the stage and the microbatch of an operation, with the arguments
 
 NOT_OF_THIS_FORM = (TypeError, ValueError, LookupError, AttributeError, ArithmeticError)  # what a map raises for a value of another form
+_OPERATION = re.compile(r"(0|[1-9]\d{0,8})([FBIW])(0|[1-9]\d{0,8})", re.IGNORECASE)
 _LABEL = re.compile(r"\s*(?:device\s+\d+\s*:)?", re.IGNORECASE)  # in front of the operations of a line
 
 
@@ -122,7 +124,7 @@ REVERSED = arranged(lambda count: range(count - 1, -1, -1))
 
 
 def words(apply: Callable[[str, tuple[Any, ...]], str], undo: Callable[[str, tuple[Any, ...]], str]) -> Map:
-    r"""Return the map that changes each word of a text, or of the texts in lists.
+    r"""Return the map that changes each word of a text, of the texts in lists, or of the keys of a dict.
 
     >>> upper = words(lambda word, case: word.upper(), lambda word, case: word.lower())
     >>> upper.apply(["0f0  0b0", ["1f0"]], ())
@@ -138,7 +140,31 @@ def _with_words(value: Any, change: Callable[[str, tuple[Any, ...]], str], case:
         value = value.tolist()
     if isinstance(value, (list, tuple)):
         return like(value, [_with_words(each, change, case) for each in value])
+    if isinstance(value, dict):
+        return {_with_words(key, change, case): each for key, each in value.items()}
     return refuse(value, "operations as text")
+
+
+def operations(apply: ChangeOfPlace, undo: ChangeOfPlace) -> Map:
+    """Return the map that gives other stages and microbatches to operations. The functions take and return a stage and a microbatch.
+
+    >>> def down(stage, microbatch, case):
+    ...     return 2 - stage, microbatch
+    >>> from_stage_2 = operations(down, down)
+    >>> from_stage_2.apply(["0F0 0B0", "1F10"], ()), from_stage_2.undo({"2F0": 3.5}, ())
+    (['2F0 2B0', '1F10'], {'0F0': 3.5})
+    """
+
+    def in_word(change: ChangeOfPlace) -> Callable[[str, tuple[Any, ...]], str]:
+        def changed(word: str, case: tuple[Any, ...]) -> str:
+            if not (found := _OPERATION.fullmatch(word)):
+                return word
+            stage, microbatch = change(int(found[1]), int(found[3]), case)
+            return f"{stage}{found[2]}{microbatch}"
+
+        return changed
+
+    return words(in_word(apply), in_word(undo))
 
 
 SPLIT_WORDS = of_value(str.split, " ".join)
@@ -318,6 +344,22 @@ class FunctionMap(Map):
         object.__setattr__(self, "apply", lambda function, case: self._applied(function))
         object.__setattr__(self, "undo", lambda function, case: self._undone(function))
 
+    def then(self, other: Map) -> Map:
+        """Return the map that applies this map, then another one; the map of a function, if the other one is, too.
+
+        >>> swapped = FunctionMap(order=(1, 0)).then(FunctionMap(result=scaled(2)))
+        >>> swapped.arguments([3, 5]), swapped.apply(lambda first, second: first - second, ())(5, 3)
+        ([5, 3], -4)
+        """
+        if not isinstance(other, FunctionMap):
+            return super().then(other)
+        given = dict(self.given)
+        for place, inner in other.given.items():
+            given[place] = given[place].then(inner) if place in given else inner
+        results = [each.result for each in (self, other) if each.result]
+        result = results[0].then(results[1]) if len(results) > 1 else next(iter(results), None)
+        return FunctionMap(given, result, self.order or other.order)
+
     def arguments(self, case: Sequence[Any]) -> list[Any]:
         """Return the arguments that the twisted function gets, from those that stand in the text."""
         own = [self.given[place].apply(value, tuple(case)) if place in self.given else value for place, value in enumerate(case)]
@@ -349,6 +391,7 @@ class FunctionMap(Map):
     def _applied(self, function: Function) -> Function:
         """Return the function that does the twisted task, from one that does the task in the text."""
 
+        @wraps(function)
         def with_twist(*own: Any) -> Any:
             case = list(own)
             for to, place in enumerate(self.order):

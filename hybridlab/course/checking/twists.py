@@ -159,16 +159,13 @@ def combined(first: Twist, second: Twist) -> Twist:
     >>> both.name, both.sentence, both.undo(lambda: [6, 4])()
     ('sums-and-last-first', 'there are sums; the last is first', [2.0, 3.0])
     """
-    given = dict(first.given)
-    for place, other in second.given.items():
-        given[place] = given[place].then(other) if place in given else other
-    results = [each.result for each in (first, second) if each.result]
+    both = first.map.then(second.map)
     return Twist(
         f"{first.name}-and-{second.name}",
         f"{first.sentence}; {second.sentence}",
-        given,
-        results[0].then(results[1]) if len(results) > 1 else next(iter(results), None),
-        first.order or second.order,
+        both.given,
+        both.result,
+        both.order,
         cases=_both_cases(first.cases, second.cases),
         rows=(first, second),
     )
@@ -198,6 +195,8 @@ def _combine(first: Twist, second: Twist) -> bool:
 
 def _written(value: Any) -> str:
     """Return a value as it stands in code, on one line."""
+    if callable(value):
+        return str(value.__name__)
     text = f"np.array({value.tolist()})" if isinstance(value, np.ndarray) else repr(value)
     text = " ".join(text.split())
     return text if len(text) <= LONGEST_VALUE else short_repr(value)
