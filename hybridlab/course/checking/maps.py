@@ -24,7 +24,9 @@ from hybridlab.course.results import MOST_YIELDED
 Function = Callable[..., Any]
 Change = Callable[[Any], Any]  # of a value
 ChangeInCase = Callable[[Any, tuple[Any, ...]], Any]  # of a value; also gets the arguments of the call as they stand in the text
-ChangeOfPlace = Callable[[int, int, tuple[Any, ...]], tuple[int, int]]  # of the stage and the microbatch of an operation, with the arguments
+ChangeOfPlace = Callable[
+    [int, int, tuple[Any, ...]], tuple[int, int]
+]  # of the stage and the microbatch of an operation, with the arguments
 
 NOT_OF_THIS_FORM = (TypeError, ValueError, LookupError, AttributeError, ArithmeticError)  # what a map raises for a value of another form
 _OPERATION = re.compile(r"(0|[1-9]\d{0,8})([FBIW])(0|[1-9]\d{0,8})", re.IGNORECASE)

@@ -1,5 +1,6 @@
 """The builds of lab 2 under each of their twists, written from the clause of the twist."""
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -98,22 +99,42 @@ def _with_down(name: str, **changed: Any) -> dict[tuple[str, str], Function]:
     }
 
 
-SOLUTIONS = {
-    ("lab02.t5", "reversed-stages"): _lines(_reversed_stages, _up),
-    ("lab02.t5", "one-stage-further"): _lines(_one_further, _up),
-    ("lab02.t5", "one-stage-back"): _lines(_one_back, _up),
-    ("lab02.t5", "last-microbatch-first"): _lines(_same, _down),
-    ("lab02.t5", "microbatch-0-last"): _lines(_same, _0_last),
-    ("lab02.t5", "reversed-stages-last-microbatch-first"): _lines(_reversed_stages, _down),
-    ("lab02.t5", "reversed-stages-microbatch-0-last"): _lines(_reversed_stages, _0_last),
-    ("lab02.t5", "one-stage-further-last-microbatch-first"): _lines(_one_further, _down),
-    ("lab02.t5", "one-stage-further-microbatch-0-last"): _lines(_one_further, _0_last),
-    ("lab02.t5", "one-stage-back-last-microbatch-first"): _lines(_one_back, _down),
-    ("lab02.t5", "one-stage-back-microbatch-0-last"): _lines(_one_back, _0_last),
-    ("lab02.t6", "last-stage-first"): _simulator(down=True),
-    **_with_down("slow-device-0", slow=0),
-    **_with_down("slow-last-device", slow=-1),
-    **_with_down("long-backwards", backwards=2),
-    **_with_down("slow-messages", messages=2),
-    **_with_down("later-begin", begin=5),
+def last_stage_first(simulate: Function) -> Function:
+    def own(orders: list[str], forward: list[float], backward: list[float], latency: float) -> Any:
+        def turned(op: str) -> str:
+            stage, kind, microbatch = re.split("([FB])", op)
+            return f"{len(orders) - 1 - int(stage)}{kind}{microbatch}"
+
+        lines = [" ".join(map(turned, line.split())) for line in orders]
+        return {turned(op): span for op, span in simulate(lines[::-1], forward[::-1], backward[::-1], latency).items()}
+
+    return own
+
+
+def slow(place: int) -> Callable[[Function], Function]:
+    def change(simulate: Function) -> Function:
+        def own(orders: list[str], forward: list[float], backward: list[float], latency: float) -> Any:
+            times = [list(forward), list(backward)]
+            for each in times:
+                each[place] += each[place]
+            return simulate(orders, *times, latency)
+
+        return own
+
+    return change
+
+
+TWISTED = {
+    "lab02.t6": {
+        "slow-device-0": slow(0),
+        "slow-last-device": slow(-1),
+        "slow-messages": lambda simulate: lambda orders, forward, backward, latency: simulate(orders, forward, backward, 2 * latency),
+        "microseconds": lambda simulate: lambda orders, forward, backward, latency: simulate(orders, forward, backward, latency / 1000),
+        "long-backwards": lambda simulate: (
+            lambda orders, forward, backward, latency: simulate(orders, forward, [time + time for time in backward], latency)
+        ),
+        "later-begin": lambda simulate: lambda *given: {op: (start + 5, end + 5) for op, (start, end) in simulate(*given).items()},
+        "durations": lambda simulate: lambda *given: {op: (start, end - start) for op, (start, end) in simulate(*given).items()},
+        "last-stage-first": last_stage_first,
+    }
 }

@@ -9,12 +9,13 @@ import numpy as np
 
 from hybridlab.checks import counted, short_repr
 from hybridlab.costs import Costs
-from hybridlab.course.checking.answers import plain_values, require_number, require_orders
+from hybridlab.course.checking.answers import plain_values, require_number, require_orders, same
 from hybridlab.course.checking.builds import Case, KnownMistake
-from hybridlab.course.checking.answers import same
 from hybridlab.course.checking.checking import Feedback, right, wrong
 from hybridlab.course.checking.drawing import Drawing
+from hybridlab.course.checking.maps import REVERSED, RUNNING_SUMS, Map, at, each, operations, scaled, shifted
 from hybridlab.course.checking.partial import Stop, run_partly, timeline_of, turns_of
+from hybridlab.course.checking.twists import Example, Twist
 from hybridlab.errors import HybridLabError, InvalidSchedule
 from hybridlab.schedule import Op, Schedule
 from hybridlab.schedules import build
@@ -290,10 +291,14 @@ MISTAKES = (
         "no-latency",
         "your messages take no time: a result reaches another device `latency` ms after the operation has ended",
         _with(lambda forward, backward, latency: Costs(forward=forward, backward=backward)),
+        under={
+            "slow-messages": "your messages take no time: a result reaches another device 2 x `latency` ms after the operation has ended",
+            "microseconds": "your messages take no time: a result reaches another device `latency` / 1000 ms after the operation has ended",
+        },
     ),
     KnownMistake(
         "latency-within-a-device",
-        "your latency also delays what stays on its device: the last device needs no message between forward and backward",
+        "your latency also delays what stays on its device: where forwards end, the backward needs no message",
         _clock(_every_need_late, in_order=True, one_at_a_time=True),
     ),
     KnownMistake(
@@ -303,8 +308,9 @@ MISTAKES = (
     ),
     KnownMistake(
         "times-of-device-0",
-        "all your devices have the times of device 0: device d takes forward[d] and backward[d]",
+        "all your devices have the times of device 0: the lists have other times for each device",
         _with(lambda forward, backward, latency: Costs(forward=forward[0], backward=backward[0], p2p=latency)),
+        under={"last-stage-first": "all your devices have the times of the last device: the lists have other times for each device"},
     ),
     KnownMistake(
         "times-exchanged",
@@ -320,10 +326,11 @@ MISTAKES = (
         "gradient-missing",
         "your backwards wait for their own forward alone: they also need the gradient of the next stage",
         _clock(_forwards_only, in_order=True, one_at_a_time=True),
+        under={"last-stage-first": "your backwards wait for their own forward alone: those of stage d also need the gradient of stage d-1"},
     ),
     KnownMistake(
         "own-forward-missing",
-        "your last device runs a backward before its own forward: a backward needs the activations of its forward",
+        "where forwards end, you run a backward before its own forward: a backward needs the activations of its forward",
         _clock(_other_devices_only, in_order=True, one_at_a_time=True),
     ),
     KnownMistake(
@@ -341,10 +348,65 @@ MISTAKES = (
         "in a deadlock your result is empty: the operations that run before it have their times",
         _nothing_in_a_deadlock,
     ),
-    KnownMistake("duration-for-end", "your second number is how long the operation takes; it is the time at which it ends", _durations),
+    KnownMistake(
+        "duration-for-end",
+        "your second number is how long the operation takes; it is the time at which it ends",
+        _durations,
+        under={"durations": None},
+    ),
     KnownMistake(
         "one-digit",
         "you read one digit of the microbatch: in 0F10 it is microbatch 10",
         _clock(_one_digit, in_order=True, one_at_a_time=True),
     ),
+)
+
+
+BEGINS_AT = 5  # ms
+
+
+def _from_the_last(stage: int, microbatch: int, case: tuple[Any, ...]) -> tuple[int, int]:
+    """Return an operation with its stage counted from the other end."""
+    stages = len(case[0])
+    return (stages - 1 - stage if stage < stages else stage), microbatch
+
+
+EXAMPLES = (
+    Example((["0F0 0B0", "1F0 1B0"], [1, 1], [2, 2], 0.5), {"0F0": (0, 1), "1F0": (1.5, 2.5), "1B0": (2.5, 4.5), "0B0": (5.0, 7.0)}),
+)
+FROM_THE_LAST = operations(_from_the_last, _from_the_last)
+CLOCK_TWISTS = (
+    Twist(
+        "slow-device-0",
+        "device 0 also loads the data, and takes twice the times in the lists",
+        given={1: at(0, scaled(0.5)), 2: at(0, scaled(0.5))},
+        about="devices",
+    ),
+    Twist("slow-messages", "a message takes twice `latency`", given={3: scaled(0.5)}, about="messages"),
+    Twist(
+        "long-backwards",
+        "`backward[d]` is the time for the gradient of the inputs alone: the gradient of the weights takes as long again",
+        given={2: scaled(0.5)},
+    ),
+    Twist("later-begin", f"the step begins at {BEGINS_AT} ms, not at 0", result=shifted(BEGINS_AT), about="result"),
+    Twist(
+        "last-stage-first",
+        "forwards go from stage K-1 down to stage 0, and gradients come back from stage 0 up to stage K-1",
+        given={0: REVERSED.then(FROM_THE_LAST), 1: REVERSED, 2: REVERSED},
+        result=FROM_THE_LAST,
+        about="devices",
+    ),
+    Twist(
+        "slow-last-device",
+        "the last device also computes the loss, and takes twice the times in the lists",
+        given={1: at(-1, scaled(0.5)), 2: at(-1, scaled(0.5))},
+        about="devices",
+    ),
+    Twist(
+        "durations",
+        "the value of an operation is (start, duration)",
+        result=each(Map(RUNNING_SUMS.undo, RUNNING_SUMS.apply)),
+        about="result",
+    ),
+    Twist("microseconds", "`latency` is in microseconds, and all other times are in ms", given={3: scaled(1000)}, about="messages"),
 )

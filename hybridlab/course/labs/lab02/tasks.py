@@ -27,8 +27,8 @@ from hybridlab.costs import Costs
 from hybridlab.course.checking.answers import Orders, is_empty, plain_values, require_orders
 from hybridlab.course.checking.builds import Case, KnownMistake, build_task
 from hybridlab.course.checking.checking import Feedback, PartialCredit, right, wrong
-from hybridlab.course.labs.lab02.clocks import MISTAKES, Times, judge_times, orders_of_many_kinds, read_times
-from hybridlab.course.labs.lab02.pipeline_twists import CLOCK_TWISTS, placements
+from hybridlab.course.labs.lab02.clocks import CLOCK_TWISTS, EXAMPLES, MISTAKES, Times, judge_times, orders_of_many_kinds, read_times
+from hybridlab.course.labs.lab02.pipeline_twists import placements
 from hybridlab.errors import HybridLabError
 from hybridlab.schedule import Schedule
 from hybridlab.schedules import build
@@ -462,6 +462,7 @@ def build_1f1b(orders: Orders, devices: int, microbatches: int) -> Feedback:
     reads=read_times,
     mistakes=MISTAKES,
     twists=CLOCK_TWISTS,
+    examples=EXAMPLES,
     lesson="an operation starts when its device is free and its input has arrived; in a deadlock no device has such an operation",
 )
 def build_simulator(times: Times, orders: list[str], forward: list[float], backward: list[float], latency: float) -> Feedback:

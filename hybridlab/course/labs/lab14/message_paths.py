@@ -14,8 +14,7 @@ from hybridlab.course.checking.answers import plain_values, require_number, requ
 from hybridlab.course.checking.builds import Case, KnownMistake
 from hybridlab.course.checking.answers import same
 from hybridlab.course.checking.checking import Feedback, right, wrong
-from hybridlab.course.labs.lab02.clocks import Times, can_run, orders_of_many_kinds
-from hybridlab.course.labs.lab02.pipeline_twists import CLOCKS_OF_TWISTS
+from hybridlab.course.labs.lab02.clocks import CLOCK_TWISTS, Times, can_run, orders_of_many_kinds
 from hybridlab.course.checking.twists import Function, Twist
 from hybridlab.course.checking.legacy import in_words_of_the_page, together
 from hybridlab.errors import HybridLabError
@@ -257,8 +256,8 @@ LAST_FIRST = Twist(
     "the messages stand in the list from the last one of the path to the first",
     _listing(lambda messages: messages[::-1]),
 )
-SLOW_FIRST, SLOW_LAST, LONG_BACKWARDS, SLOW_MESSAGES = (
-    Twist(*each) for each in CLOCKS_OF_TWISTS if each.name in ("slow-device-0", "slow-last-device", "long-backwards", "slow-messages")
+SLOW_FIRST, SLOW_MESSAGES, LONG_BACKWARDS, SLOW_LAST = (
+    each for each in CLOCK_TWISTS if each.name in ("slow-device-0", "slow-last-device", "long-backwards", "slow-messages")
 )
 PATH_TWISTS = (
     SLOW_MESSAGES,
