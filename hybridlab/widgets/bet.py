@@ -11,8 +11,7 @@ import traitlets
 
 from hybridlab.checks import checked_text, known_name, short_repr
 from hybridlab.errors import HybridLabError
-from hybridlab.widgets.scripts import script_of
-from hybridlab.widgets.view import style_sheet
+from hybridlab.widgets.scripts import FromFiles, script_of, style_sheet
 
 LONGEST_QUESTION = 600  # characters
 LONGEST_CHOICE = 100
@@ -34,8 +33,8 @@ class AnswerTrait(traitlets.TraitType[Any, Any]):
 class BetView(anywidget.AnyWidget):
     """The base class of a bet and of the look back at it, with the question and the reader's answer."""
 
-    _esm = script_of("bet.js")
-    _css = style_sheet("bet", "revealed", files=("bet.css",))
+    _esm = FromFiles(script_of, "bet.js")
+    _css = FromFiles(style_sheet, "bet", "revealed", files=("bet.css",))
 
     name = traitlets.Unicode(read_only=True).tag(sync=True)
     question = traitlets.Unicode(read_only=True).tag(sync=True)

@@ -15,8 +15,8 @@ from hybridlab.planner import IterationTime, Memory, Plan
 from hybridlab.widgets.choices import one_or_several, whole_numbers, wire_formats
 from hybridlab.widgets.cluster_explorer_data import AXES, ClusterCase, Values, case_of, cluster_data
 from hybridlab.widgets.page_data import digest
-from hybridlab.widgets.scripts import script_of
-from hybridlab.widgets.view import Checked, View, shown_first, style_sheet
+from hybridlab.widgets.scripts import FromFiles, script_of, style_sheet
+from hybridlab.widgets.view import Checked, View, shown_first
 from hybridlab.wire import FP16, FP32, WireFormat
 
 # The sizes of these models are from Tables 1 and 2 in Narayanan et al., arXiv 2104.04473
@@ -91,8 +91,8 @@ class ClusterExplorer(View):
     """
 
     SETTING = AXES
-    _esm = script_of("cluster_explorer.js")
-    _css = style_sheet("cluster", files=("cluster_explorer.css",))
+    _esm = FromFiles(script_of, "cluster_explorer.js")
+    _css = FromFiles(style_sheet, "cluster", files=("cluster_explorer.css",))
 
     data = traitlets.Dict(read_only=True).tag(sync=True)
     model = Checked().tag(sync=True)

@@ -17,8 +17,8 @@ from hybridlab.collectives import one_shot_all_reduce, ring_all_reduce
 from hybridlab.errors import HybridLabError
 from hybridlab.widgets.choices import one_or_several, whole_numbers, wire_formats
 from hybridlab.widgets.page_data import Data
-from hybridlab.widgets.scripts import script_of
-from hybridlab.widgets.view import Checked, View, shown_first, style_sheet
+from hybridlab.widgets.scripts import FromFiles, script_of, style_sheet
+from hybridlab.widgets.view import Checked, View, shown_first
 from hybridlab.wire import BF16, FP16, FP32, INT8, WireFormat
 
 RANKS = (2, 4, 8, 16, 32, 64)
@@ -76,8 +76,8 @@ class ErrorExplorer(View):
     """
 
     SETTING = ("algorithm", "distribution", "formats", "ranks")
-    _esm = script_of("error_explorer.js")
-    _css = style_sheet("errors", files=("chart.css", "error_explorer.css"))
+    _esm = FromFiles(script_of, "error_explorer.js")
+    _css = FromFiles(style_sheet, "errors", files=("chart.css", "error_explorer.css"))
 
     measured = traitlets.Dict(read_only=True).tag(sync=True)
     algorithm = Checked().tag(sync=True)

@@ -11,8 +11,8 @@ from hybridlab.errors import HybridLabError
 from hybridlab.mesh import Mesh
 from hybridlab.widgets.choices import whole_numbers
 from hybridlab.widgets.page_data import Data, digest
-from hybridlab.widgets.scripts import script_of
-from hybridlab.widgets.view import Checked, View, as_trait_error, shown_first, style_sheet
+from hybridlab.widgets.scripts import FromFiles, script_of, style_sheet
+from hybridlab.widgets.view import Checked, View, as_trait_error, shown_first
 
 MOST = 12  # stages or replicas of a mesh that can be drawn
 LINK_KINDS = (
@@ -53,8 +53,8 @@ class MeshView(View):
     """
 
     SETTING = ("stages", "replicas", "rank")
-    _esm = script_of("mesh_view.js")
-    _css = style_sheet("mesh", files=("mesh_view.css",))
+    _esm = FromFiles(script_of, "mesh_view.js")
+    _css = FromFiles(style_sheet, "mesh", files=("mesh_view.css",))
 
     data = traitlets.Dict(read_only=True).tag(sync=True)
     stages = Checked().tag(sync=True)

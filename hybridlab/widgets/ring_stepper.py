@@ -14,8 +14,8 @@ from hybridlab.collectives import ring_all_reduce
 from hybridlab.errors import HybridLabError
 from hybridlab.widgets.choices import whole_numbers
 from hybridlab.widgets.page_data import Data, digest
-from hybridlab.widgets.scripts import script_of
-from hybridlab.widgets.view import Checked, View, as_trait_error, shown_first, style_sheet
+from hybridlab.widgets.scripts import FromFiles, script_of, style_sheet
+from hybridlab.widgets.view import Checked, View, as_trait_error, shown_first
 
 Ring = Callable[[Floats], Iterable[Any]]  # values (ranks, n) -> a Hop with its ``held`` after each hop; ``held`` has sums, not means
 Counts = npt.NDArray[np.int64]  # (ranks, chunks, ranks): how often the number of each rank is in each chunk on each rank
@@ -64,8 +64,8 @@ class RingStepper(View):
     """
 
     SETTING = ("ranks", "step")
-    _esm = script_of("ring_stepper.js")
-    _css = style_sheet("ring", files=("player.css", "ring_stepper.css"))
+    _esm = FromFiles(script_of, "ring_stepper.js")
+    _css = FromFiles(style_sheet, "ring", files=("player.css", "ring_stepper.css"))
 
     data = traitlets.Dict(read_only=True).tag(sync=True)
     ranks = Checked().tag(sync=True)

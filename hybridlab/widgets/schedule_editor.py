@@ -16,8 +16,8 @@ from hybridlab.simulation import simulate
 from hybridlab.timeline import Timeline
 from hybridlab.widgets.choices import costs_of_one_setting
 from hybridlab.widgets.page_data import MOST_OPS, Data, compact_json, digest, nine_digits, operation_kinds, refuse_too_large
-from hybridlab.widgets.scripts import script_of
-from hybridlab.widgets.view import Checked, View, shown_first, style_sheet
+from hybridlab.widgets.scripts import FromFiles, script_of, style_sheet
+from hybridlab.widgets.view import Checked, View, shown_first
 
 LONGEST = 100_000  # characters of a text
 SIZES = MappingProxyType({"devices": 4, "microbatches": 8, "chunks": 1})
@@ -63,8 +63,8 @@ class ScheduleEditor(View):
     """
 
     SETTING = ("text",)
-    _esm = script_of("schedule_editor.js")
-    _css = style_sheet("editor", files=("timeline.css", "player.css", "schedule_editor.css"))
+    _esm = FromFiles(script_of, "schedule_editor.js")
+    _css = FromFiles(style_sheet, "editor", files=("timeline.css", "player.css", "schedule_editor.css"))
 
     data = traitlets.Dict(read_only=True).tag(sync=True)
     text = Checked("").tag(sync=True)

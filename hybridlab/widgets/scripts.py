@@ -1,9 +1,15 @@
-"""Makes the script of a widget, which is one ES module with the code of the widget's file and of all files that it imports."""
+"""Makes the script and the style sheet of a widget from files.
+
+The script is one ES module with the code of the widget's file and of all files that it imports.
+"""
 
 import re
+from collections.abc import Callable, Iterable
+from functools import partial
 from graphlib import CycleError, TopologicalSorter
+from os import scandir
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from hybridlab.checks import known_name
 from hybridlab.errors import HybridLabError
@@ -24,6 +30,25 @@ class Script(NamedTuple):
     imports: list[tuple[str, str]]  # (name, file)
     exports: list[str]
     names: list[str]  # the names that are defined at the top level
+
+
+class FromFiles:
+    """A class attribute: the text that ``make`` returns for these arguments, made again after a change of a file in the folder.
+
+    So a widget that is made after an edit of its script or style sheet has the edit, and the kernel need not be restarted.
+    """
+
+    def __init__(self, make: Callable[..., str], *arguments: Any, folder: Path = HERE, **named: Any) -> None:
+        self._make = partial(make, *arguments, folder=folder, **named)
+        self._folder = folder
+        self._made: tuple[object, str] = (None, "")
+
+    def __get__(self, widget: object, kind: type) -> str:
+        files = [(each.name, each.stat()) for each in scandir(self._folder) if each.name.endswith((".js", ".css"))]
+        stamp = sorted((name, stat.st_mtime_ns, stat.st_size) for name, stat in files)
+        if stamp != self._made[0]:
+            self._made = (stamp, self._make())
+        return self._made[1]
 
 
 def script_of(entry: str, folder: Path = HERE) -> str:
@@ -77,6 +102,31 @@ def script_of(entry: str, folder: Path = HERE) -> str:
     if "render" not in scripts[entry].names:
         raise HybridLabError(f"{entry} is not a widget: it has no function render", "no-render")
     return "".join(scripts[name].text for name in order) + LAST_LINE
+
+
+def style_sheet(*kinds: str, files: Iterable[str], folder: Path = HERE) -> str:
+    """Return the text of a view's style sheet: the shared ``view.css``, then the view's own ``files`` in their order.
+
+    The rules in the files are for elements of the class ``hybridlab-view``. The returned text has the class of the view instead. A
+    page with several kinds of views has a copy of the shared rules for each kind, so no kind changes the look of another.
+
+    Parameters
+    ----------
+    kinds : str
+        The kinds of views that use the sheet. For example, ``"mesh"`` means elements of the class ``hybridlab-mesh``.
+    files : iterable of str
+        Names of the view's own files.
+    folder : Path
+        The folder of all style sheets.
+
+    Examples
+    --------
+    >>> style_sheet("mesh", files=["mesh_view.css"]).count(".hybridlab-view")
+    0
+    """
+    names = ", ".join(f".hybridlab-{kind}" for kind in kinds)
+    text = "\n".join((folder / name).read_text(encoding="utf-8") for name in ("view.css", *files))
+    return text.replace(".hybridlab-view", f":is({names})")
 
 
 def _parsed(path: Path) -> Script:

@@ -20,8 +20,8 @@ from hybridlab.step.step import ring_order
 from hybridlab.timeline.spans import SPAN_KINDS, Spans
 from hybridlab.widgets.choices import costs_of_one_setting, one_or_several, schedule_names, sorted_times, whole_numbers, wire_formats
 from hybridlab.widgets.page_data import MOST_OPS, Data, compact_json, digest, nine_digits, operation_kinds, refuse_too_large
-from hybridlab.widgets.scripts import script_of
-from hybridlab.widgets.view import Checked, View, as_trait_error, shown_first, style_sheet
+from hybridlab.widgets.scripts import FromFiles, script_of, style_sheet
+from hybridlab.widgets.view import Checked, View, as_trait_error, shown_first
 from hybridlab.wire import FP16, WireFormat
 
 SIZES = ("devices", "replicas", "microbatches")
@@ -74,8 +74,8 @@ class StepExplorer(View):
     """
 
     SETTING = (*AXES, "rank", "time")
-    _esm = script_of("step_explorer.js")
-    _css = style_sheet("step", files=("timeline.css", "player.css", "step_explorer.css"))
+    _esm = FromFiles(script_of, "step_explorer.js")
+    _css = FromFiles(style_sheet, "step", files=("timeline.css", "player.css", "step_explorer.css"))
 
     data = traitlets.Dict(read_only=True).tag(sync=True)
     schedule = Checked().tag(sync=True)

@@ -12,8 +12,8 @@ from hybridlab.errors import HybridLabError
 from hybridlab.palette import line_style
 from hybridlab.sweep.lines import TIMES, drawable, known_names, label_of, lines_of, logarithmic_axes, value_text
 from hybridlab.widgets.page_data import Data, compact_json, digest, refuse_too_large
-from hybridlab.widgets.scripts import script_of
-from hybridlab.widgets.view import Checked, View, shown_first, style_sheet
+from hybridlab.widgets.scripts import FromFiles, script_of, style_sheet
+from hybridlab.widgets.view import Checked, View, shown_first
 
 SHOWN = ("quantity", "chosen", "at", "drawn")  # names that the argument ``show`` may have
 SHAPES = {"o": 0, "s": 1, "^": 2, "D": 3, "v": 4, "x": 6}  # marks by their numbers in chart.js
@@ -62,8 +62,8 @@ class SweepExplorer(View):
     """
 
     SETTING = (*SHOWN, "logarithmic")
-    _esm = script_of("sweep_explorer.js")
-    _css = style_sheet("sweep", files=("chart.css", "sweep_explorer.css"))
+    _esm = FromFiles(script_of, "sweep_explorer.js")
+    _css = FromFiles(style_sheet, "sweep", files=("chart.css", "sweep_explorer.css"))
 
     data = traitlets.Dict(read_only=True).tag(sync=True)
     quantity = Checked().tag(sync=True)

@@ -15,9 +15,9 @@ from hybridlab.timeline import Timeline
 from hybridlab.widgets.choices import costs_of_one_setting
 from hybridlab.widgets.measured_data import measured_steps, refusal_of, size_of, with_measured
 from hybridlab.widgets.page_data import digest
-from hybridlab.widgets.scripts import script_of
+from hybridlab.widgets.scripts import FromFiles, script_of, style_sheet
 from hybridlab.widgets.timeline_explorer_data import SIZES, grid_data, has_setting, setting_data, supported_or_fewest_chunks
-from hybridlab.widgets.view import Checked, View, shown_first, style_sheet
+from hybridlab.widgets.view import Checked, View, shown_first
 
 TIMES = ("forward", "backward", "weight_share", "p2p")
 
@@ -72,8 +72,8 @@ class TimelineExplorer(View):
     """
 
     SETTING = ("schedule", *SIZES, *TIMES, "slow_device", "slowdown", "compare")
-    _esm = script_of("timeline_explorer.js")
-    _css = style_sheet("explorer", files=("timeline.css", "player.css", "timeline_explorer.css"))
+    _esm = FromFiles(script_of, "timeline_explorer.js")
+    _css = FromFiles(style_sheet, "explorer", files=("timeline.css", "player.css", "timeline_explorer.css"))
 
     data = traitlets.Dict(read_only=True).tag(sync=True)
     extra = traitlets.Dict(read_only=True).tag(sync=True)  # the current sizes if they are not in `data`, otherwise empty

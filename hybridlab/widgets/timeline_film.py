@@ -9,9 +9,8 @@ from hybridlab.costs import Costs
 from hybridlab.schedules import REGISTRY, build
 from hybridlab.widgets.choices import costs_of_one_setting, schedule_names
 from hybridlab.widgets.page_data import Data, digest, operation_kinds
-from hybridlab.widgets.scripts import script_of
+from hybridlab.widgets.scripts import FromFiles, script_of, style_sheet
 from hybridlab.widgets.timeline_explorer_data import order_entry
-from hybridlab.widgets.view import style_sheet
 
 
 class TimelineFilm(anywidget.AnyWidget):
@@ -41,8 +40,8 @@ class TimelineFilm(anywidget.AnyWidget):
     <TimelineFilm: gpipe, 1f1b; 4 devices, 8 microbatches; data ...>
     """
 
-    _esm = script_of("timeline_film.js")
-    _css = style_sheet("film", files=("timeline.css", "player.css", "timeline_film.css"))
+    _esm = FromFiles(script_of, "timeline_film.js")
+    _css = FromFiles(style_sheet, "film", files=("timeline.css", "player.css", "timeline_film.css"))
 
     data = traitlets.Dict(read_only=True).tag(sync=True)
 

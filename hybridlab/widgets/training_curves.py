@@ -11,8 +11,8 @@ from hybridlab.checks import checked_text, counted, each_of, known_name, short_r
 from hybridlab.errors import HybridLabError
 from hybridlab.training import Trained, TrainedAlone
 from hybridlab.widgets.page_data import Data, compact_json, refuse_too_large
-from hybridlab.widgets.scripts import script_of
-from hybridlab.widgets.view import Checked, View, style_sheet
+from hybridlab.widgets.scripts import FromFiles, script_of, style_sheet
+from hybridlab.widgets.view import Checked, View
 
 LONGEST_NAME = 40  # characters in the name of a control or in one of its values
 MOST_RUNS = 500
@@ -48,8 +48,8 @@ class TrainingCurves(View):
     """
 
     SETTING = ("chosen", "step")
-    _esm = script_of("training_curves.js")
-    _css = style_sheet("training", files=("training_curves.css",))
+    _esm = FromFiles(script_of, "training_curves.js")
+    _css = FromFiles(style_sheet, "training", files=("training_curves.css",))
 
     data = traitlets.Dict(read_only=True).tag(sync=True)
     chosen = Checked().tag(sync=True)

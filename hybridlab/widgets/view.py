@@ -1,8 +1,7 @@
-"""All views share a style sheet, and a setting that both the page and Python can change."""
+"""The base class of views: a setting that both the page and Python can change."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any, ClassVar
 
 import anywidget
@@ -10,8 +9,6 @@ import traitlets
 
 from hybridlab.checks import known_name, short_repr
 from hybridlab.errors import HybridLabError
-
-HERE = Path(__file__).parent
 
 
 class Refused(HybridLabError, traitlets.TraitError):
@@ -99,26 +96,3 @@ def shown_first(show: Any, known: Iterable[str], example: str) -> dict[str, Any]
     if not isinstance(show, Mapping | None):
         raise HybridLabError(f"show must be a setting to begin with, such as {example}, not {short_repr(show)}", "wrong-type")
     return {known_name(name, known, "part of a setting"): value for name, value in (show or {}).items()}
-
-
-def style_sheet(*kinds: str, files: Iterable[str]) -> str:
-    """Return the text of a view's style sheet: the shared ``view.css``, then the view's own ``files`` in their order.
-
-    The rules in these files are for elements of the class ``hybridlab-view``. The returned text has the class of the view instead. A
-    page with several kinds of views has a copy of the shared rules for each kind, so no kind changes the look of another.
-
-    Parameters
-    ----------
-    kinds : str
-        The kinds of views that use the sheet. For example, ``"mesh"`` means elements of the class ``hybridlab-mesh``.
-    files : iterable of str
-        Names of files in this folder.
-
-    Examples
-    --------
-    >>> style_sheet("mesh", files=["mesh_view.css"]).count(".hybridlab-view")
-    0
-    """
-    names = ", ".join(f".hybridlab-{kind}" for kind in kinds)
-    text = "\n".join((HERE / name).read_text(encoding="utf-8") for name in ("view.css", *files))
-    return text.replace(".hybridlab-view", f":is({names})")

@@ -4,10 +4,11 @@ import re
 from pathlib import Path
 
 import pytest
+from anywidget import AnyWidget
 from cases import in_turn, refusal
 
 from hybridlab import HybridLabError, widgets
-from hybridlab.widgets.scripts import HERE, LAST_LINE, script_of
+from hybridlab.widgets.scripts import HERE, LAST_LINE, FromFiles, script_of, style_sheet
 
 KINDS = {name: getattr(widgets, name) for name in widgets.__all__}
 RENDER = f"function render() {{}}\n\n{LAST_LINE}"
@@ -57,6 +58,22 @@ def test_an_imported_file_comes_first_and_only_once(tmp_path: Path) -> None:
         "const one = 1;\nasync function other() {}\nfunction two() {\n  return one + other; // a sum\n}\n"
         "const all = () => [one, two];\nfunction render() {}\nexport default { render };\n"
     )
+
+
+def test_a_new_widget_has_the_edits_of_its_script_and_its_style_sheet(tmp_path: Path) -> None:
+    folder = folder_of(tmp_path, top=f'import {{ one }} from "./one.js";\n{RENDER}', one="export const one = 1;\n")
+    for name in ("view.css", "own.css"):
+        (folder / name).write_text(".hybridlab-view { top: 0 }\n", encoding="utf-8")
+
+    class Own(AnyWidget):
+        _esm = FromFiles(script_of, "top.js", folder=folder)
+        _css = FromFiles(style_sheet, "own", files=("own.css",), folder=folder)
+
+    assert "const one = 1;" in Own()._esm
+    (folder / "one.js").write_text("export const one = 20;\n", encoding="utf-8")
+    assert "const one = 20;" in Own()._esm
+    (folder / "own.css").write_text(".hybridlab-view { top: 20px }\n", encoding="utf-8")
+    assert "top: 20px" in Own()._css
 
 
 ONE = 'import { one } from "./one.js";'
