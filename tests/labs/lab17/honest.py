@@ -1,80 +1,50 @@
-"""Lab 17's build with each twist, as a student writes it from the clause."""
+"""Lab 17's build with each twist, written from its sentence: a function that does the task in the text becomes one with the twist."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
-Times = Sequence[float]
+import numpy as np
+
+Function = Callable[..., Any]
+Times = list[float]
 
 
-def bound(microbatches: int, cap: int, forward: Times, backward: Times, latency: float) -> float:
-    """The largest bound, found from the devices: the work that is left after device 0 was full k times, and the way to it and back."""
-    way = [0.0]
-    for one, other in zip(forward[:-1], backward[:-1], strict=True):
-        way.append(way[-1] + one + other + 2 * latency)
-    chain = way[-1] + forward[-1] + backward[-1]
-    work = [one + other for one, other in zip(forward, backward, strict=True)]
-    highest, left, waited = 0.0, microbatches, 0.0
-    while left > 0:
-        highest = max(highest, waited + max(there + left * each for there, each in zip(way, work, strict=True)))
-        left, waited = left - cap, waited + chain
-    return highest
+def with_times(of_forward: Callable[[Any], Any], of_backward: Callable[[Any, Any], Any]) -> Callable[[Function], Function]:
+    return lambda least_time: (
+        lambda number, cap, forward, backward, latency: least_time(
+            number, cap, of_forward(forward), of_backward(forward, backward), latency
+        )
+    )
 
 
-def steps(sums: Times) -> list[float]:
-    return [after - before for before, after in zip([0, *sums[:-1]], sums, strict=True)]
+def differences(sums: Times) -> Times:
+    return np.diff(sums, prepend=0).tolist()  # type: ignore[no-any-return]
 
 
-def in_gb(microbatches: int, cap: float, *times: Any) -> Any:
-    return bound(microbatches, int(cap * 2), *times)
+def idle_time(least_time: Function) -> Function:
+    def own(number: int, cap: float, forward: Times, backward: Times, latency: float) -> float:
+        step = least_time(number, cap, forward, backward, latency)
+        return sum(step - number * (one + other) for one, other in zip(forward, backward, strict=True))
+
+    return own
 
 
-def running_sums(microbatches: int, cap: int, forward: Times, backward: Times, latency: float) -> Any:
-    return bound(microbatches, cap, steps(forward), steps(backward), latency)
+def beyond_the_work(least_time: Function) -> Function:
+    def own(number: int, cap: float, forward: Times, backward: Times, latency: float) -> Any:
+        return least_time(number, cap, forward, backward, latency) - number * np.add(forward, backward).max()
+
+    return own
 
 
-def idle_time(microbatches: int, cap: int, forward: Times, backward: Times, latency: float) -> Any:
-    step = bound(microbatches, cap, forward, backward, latency)
-    return sum(step - microbatches * (one + other) for one, other in zip(forward, backward, strict=True))
-
-
-def from_the_last(microbatches: int, cap: int, forward: Times, backward: Times, latency: float) -> Any:
-    return bound(microbatches, cap, forward[::-1], backward[::-1], latency)
-
-
-def pairs(microbatches: int, cap: int, forward: Times, backward: Sequence[Times], latency: float) -> Any:
-    return bound(microbatches, cap, forward, [sum(pair) for pair in backward], latency)
-
-
-def beyond_the_work(microbatches: int, cap: int, forward: Times, backward: Times, latency: float) -> Any:
-    busiest = microbatches * max(one + other for one, other in zip(forward, backward, strict=True))
-    return bound(microbatches, cap, forward, backward, latency) - busiest
-
-
-def both_together(microbatches: int, cap: int, forward: Times, both: Times, latency: float) -> Any:
-    return bound(microbatches, cap, forward, [each - one for each, one in zip(both, forward, strict=True)], latency)
-
-
-def in_gb_idle_time(microbatches: int, cap: float, *times: Any) -> Any:
-    return idle_time(microbatches, int(cap * 2), *times)
-
-
-def from_the_last_beyond(microbatches: int, cap: int, forward: Times, backward: Times, latency: float) -> Any:
-    return beyond_the_work(microbatches, cap, forward[::-1], backward[::-1], latency)
-
-
-def in_gb_running_sums(microbatches: int, cap: float, *times: Any) -> Any:
-    return running_sums(microbatches, int(cap * 2), *times)
-
-
-SOLUTIONS: dict[tuple[str, str], Callable[..., Any]] = {
-    ("lab17.t5", "memory-in-gb"): in_gb,
-    ("lab17.t5", "running-sums"): running_sums,
-    ("lab17.t5", "idle-time"): idle_time,
-    ("lab17.t5", "lists-from-the-last"): from_the_last,
-    ("lab17.t5", "pairs"): pairs,
-    ("lab17.t5", "beyond-the-work"): beyond_the_work,
-    ("lab17.t5", "both-together"): both_together,
-    ("lab17.t5", "memory-in-gb-and-idle-time"): in_gb_idle_time,
-    ("lab17.t5", "lists-from-the-last-and-beyond-the-work"): from_the_last_beyond,
-    ("lab17.t5", "memory-in-gb-and-running-sums"): in_gb_running_sums,
+TWISTED: dict[str, dict[str, Callable[[Function], Function]]] = {
+    "lab17.t5": {
+        "memory-in-gb": lambda least_time: lambda number, memory, *others: least_time(number, int(memory / 0.5), *others),
+        "round-trip": lambda least_time: lambda number, cap, forward, backward, both: least_time(number, cap, forward, backward, both / 2),
+        "running-sums": with_times(differences, lambda forward, backward: differences(backward)),
+        "lists-from-the-last": with_times(lambda forward: forward[::-1], lambda forward, backward: backward[::-1]),
+        "pairs": with_times(list, lambda forward, pairs: [one + other for one, other in pairs]),
+        "both-together": with_times(list, lambda forward, both: np.subtract(both, forward).tolist()),
+        "idle-time": idle_time,
+        "beyond-the-work": beyond_the_work,
+    }
 }

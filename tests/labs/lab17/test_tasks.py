@@ -11,7 +11,6 @@ import pytest
 from cases import in_turn
 from hypothesis import given
 from hypothesis import strategies as st
-from lab17 import honest as twisted_lab17
 from oracle import Setting
 from profiles import examples
 from shortest import shortest
@@ -67,6 +66,19 @@ def program(
     return least_time
 
 
+def from_the_devices(microbatches: int, cap: int, forward: list[float], backward: list[float], latency: float) -> float:
+    """The largest bound in another way: the work that is left after device 0 was full k times, and the way to each device and back."""
+    way = [0.0]
+    for one, other in zip(forward[:-1], backward[:-1], strict=True):
+        way.append(way[-1] + one + other + 2 * latency)
+    chain = way[-1] + forward[-1] + backward[-1]
+    highest, left, waited = 0.0, microbatches, 0.0
+    while left > 0:
+        highest = max(highest, *(waited + there + left * (one + other) for there, one, other in zip(way, forward, backward, strict=True)))
+        left, waited = left - cap, waited + chain
+    return highest
+
+
 def never_full(microbatches: int, cap: int) -> range:
     return range(1)
 
@@ -87,7 +99,7 @@ def full_again_and_again(microbatches: int, cap: int, forward: list[float], back
     return math.ceil(microbatches / cap) * the_longest_chain(microbatches, cap, forward, backward, latency)
 
 
-def on_the_page(microbatches: int, cap: int, forward: list[float], backward: list[float], latency: float) -> float:
+def the_examples(microbatches: int, cap: int, forward: list[float], backward: list[float], latency: float) -> float:
     """The two examples of the lab, and nothing else."""
     return 120 if len(forward) == 2 else 210
 
@@ -153,7 +165,7 @@ WRONG: list[tuple[Any, ...]] = [
     ("lab17.t5", lambda microbatches, cap, forward, backward, latency: 0, "too-low", "0 ms"),
     ("lab17.t5", full_at_most_once, "too-low-in-this-memory", "room for 1", "device 0 is full 3 times"),
     ("lab17.t5", lambda *given: 2 * program()(*given), "above-an-order", "16 ms", "8 ms"),
-    ("lab17.t5", on_the_page, "above-an-order", "1 device and 1 microbatch", "210 ms", "8 ms"),
+    ("lab17.t5", the_examples, "above-an-order", "1 device and 1 microbatch", "210 ms", "8 ms"),
     ("lab17.t5", sorts, "changes-its-argument"),
     ("lab17.t5", lambda *given: print(program()(*given), end=""), "returns-nothing"),
     (
@@ -195,7 +207,7 @@ RIGHT: list[tuple[str, Any]] = [
     ("lab17.t3", Schedule.parse(solutions_of("lab17")["lab17.t3"].strip())),
     ("lab17.t4", solutions_of("lab17")["lab17.t4"].strip().splitlines()),
     ("lab17.t5", program()),
-    ("lab17.t5", twisted_lab17.bound),
+    ("lab17.t5", from_the_devices),
     ("lab17.t5", lambda *given: np.float64(program()(*given))),
     ("lab17.t5", lambda *given: Fraction(program()(*given))),
 ]
@@ -206,8 +218,8 @@ def test_a_task_asks_for_what_its_puzzle_has(key: str) -> None:
     puzzle, asked = PUZZLES[PUZZLE_OF[key]], TASKS[key]
     for number in (puzzle.devices, puzzle.microbatches, puzzle.memory):
         assert str(number) in asked.prompt
-    assert [code for rung in asked.partial_credit for code in rung.codes] == [f"misses-{rung.name}" for rung in puzzle.rungs[2:]]
-    shares = [rung.share for rung in asked.partial_credit]
+    assert [code for credit in asked.partial_credit for code in credit.codes] == [f"misses-{rung.name}" for rung in puzzle.rungs[2:]]
+    shares = [credit.share for credit in asked.partial_credit]
     assert np.diff([0, *shares, 1]) == pytest.approx(1 / (len(shares) + 1))
 
 
@@ -240,7 +252,7 @@ def test_the_bound_of_the_text_is_never_above_the_shortest_of_all_orders(devices
     setting = Setting(tuple(forward), tuple(backward), (0.5,) * devices, latency)
     most = Fraction(microbatches * (sum(forward) + sum(backward) + 2 * devices * latency) + 1)
     least = shortest(build("1f1b", devices, microbatches), setting, [Fraction(cap)] * devices, most)
-    assert twisted_lab17.bound(microbatches, cap, forward, backward, latency) <= least
+    assert from_the_devices(microbatches, cap, forward, backward, latency) <= least
 
 
 @in_turn("seed", range(5))
@@ -249,7 +261,7 @@ def test_the_bound_is_never_above_that_of_the_library_by_more_than_a_proof_allow
     proven = 0
     for case in steps_to_bound(np.random.default_rng(seed)):
         microbatches, cap, forward, backward, latency = case.arguments
-        mine = twisted_lab17.bound(*case.arguments)
+        mine = from_the_devices(*case.arguments)
         template, costs = build("1f1b", len(forward), microbatches), Costs(forward=forward, backward=backward, p2p=latency)
         if template.kind.size <= 40:
             best = optimum(template, costs, memory=cap)

@@ -1,7 +1,7 @@
 """The build of lab 17, a lower bound of the makespan: its cases, what it is compared with, its known mistakes and its twists."""
 
 from collections.abc import Callable, Iterator, Sequence
-from functools import lru_cache, wraps
+from functools import lru_cache
 from itertools import accumulate
 from typing import Any
 
@@ -13,13 +13,13 @@ from hybridlab.costs import Costs
 from hybridlab.course.checking.answers import plain_values, require_number
 from hybridlab.course.checking.builds import Case, KnownMistake
 from hybridlab.course.checking.checking import Feedback, right, wrong
-from hybridlab.course.checking.twists import Function, Twist
-from hybridlab.course.checking.legacy import in_words_of_the_page, show_changes, together
+from hybridlab.course.checking.maps import REVERSED, RUNNING_SUMS, Map, numbers, one_way, scaled
+from hybridlab.course.checking.twists import Example, Twist
 
 Times = Sequence[float]  # of each device, in ms
 
 WITHIN = 1e-6  # ms
-GB_EACH = 0.5  # of one activation, under a twist
+GB_EACH = 0.5  # of an activation, under a twist
 SIZES = ((1, 3, 1), (2, 1, 1), (2, 3, 3), (3, 2, 1), (2, 4, 1), (3, 4, 2), (3, 7, 3), (4, 6, 2), (4, 8, 8), (5, 9, 3), (6, 12, 4))
 RANDOM_CASES = 12
 
@@ -54,9 +54,9 @@ def read_time(result: Any) -> float:
 
 def judge_bound(answer: float, microbatches: int, cap: int, forward: Times, backward: Times, latency: float) -> Feedback:
     """Judge a bound: no known order is shorter, and the bound is at least as high as the highest of those in the text."""
-    made = _known_makespan(microbatches, cap, tuple(forward), tuple(backward), latency)
-    if answer > made + WITHIN:
-        return wrong("above-an-order", f"your bound is {answer:g} ms, but an order within this memory takes {made:g} ms")
+    reached = _known_makespan(microbatches, cap, tuple(forward), tuple(backward), latency)
+    if answer > reached + WITHIN:
+        return wrong("above-an-order", f"your bound is {answer:g} ms, but an order within this memory takes {reached:g} ms")
     highest, device, full = max(_terms(microbatches, cap, forward, backward, latency))
     if answer < highest - WITHIN:
         low = f"your bound is {answer:g} ms, but no order is shorter than {highest:g} ms"
@@ -147,10 +147,10 @@ def _as_full_as_possible(microbatches: int, cap: int, forward: Times, backward: 
     return max(term for term, _, full in _terms(microbatches, cap, forward, backward, latency) if full == most)
 
 
-BOUND_MISTAKES = (
+MISTAKES = (
     KnownMistake(
         "work-alone",
-        "this is the work of the busiest device: when does it start at the earliest, and what is left to do after its last backward?",
+        "your bound is the work of the busiest device: when does it start at the earliest, and what is left to do after its last backward?",
         _part_of_work(head=False, tail=False),
     ),
     KnownMistake(
@@ -159,20 +159,20 @@ BOUND_MISTAKES = (
     KnownMistake("no-head", "a device that is not device 0 cannot start at once: other forwards come first", _part_of_work(False, True)),
     KnownMistake(
         "one-microbatch",
-        "this is the chain of one microbatch: each device has the work of all microbatches",
+        "your bound is the chain of one microbatch: each device has the work of all microbatches",
         lambda microbatches, cap, *times: _chain_of_one(*times),
     ),
     KnownMistake(
         "no-memory",
-        "this does not use cap: when device 0 is full, a microbatch can only enter when another one has left",
+        "this does not use `cap`: when device 0 is full, a microbatch can only enter when another one has left",
         _without_memory,
     ),
     KnownMistake(
         "memory-alone",
-        "this is the time in which device 0 is full again and again: the work of each device gives a bound, too",
+        "your bound is the time in which device 0 is full again and again: the work of each device gives a bound, too",
         _memory_alone,
     ),
-    KnownMistake("no-latency", "this does not use C: messages take time before a device starts and after it ends", _without_latency),
+    KnownMistake("no-latency", "this does not use `C`: messages take time before a device starts and after it ends", _without_latency),
     KnownMistake(
         "as-full-as-possible",
         "this lets device 0 be full as often as it can: a smaller k leaves more microbatches, and can give a higher bound",
@@ -185,130 +185,91 @@ BOUND_MISTAKES = (
     ),
     KnownMistake(
         "all-slow",
-        "this is the time of 1F1B if all devices are as slow as the slowest: faster devices fill and drain sooner",
+        "your bound is the time of 1F1B if all devices are as slow as the slowest: faster devices fill and drain sooner",
         _slowest_everywhere,
     ),
     KnownMistake(
         "counted-twice",
         "when device 0 has been full k times, k x cap microbatches have entered: only the others are left",
         _longest_rest,
+        {"memory-in-gb": f"when device 0 has been full k times, k x cap / {GB_EACH:g} microbatches have entered: only the others are left"},
     ),
     KnownMistake(
         "once-too-often",
         "device 0 must have been full only before microbatches that are left: k x cap is less than M",
         _once_too_often,
+        {"memory-in-gb": f"device 0 must have been full only before microbatches that are left: k x cap / {GB_EACH:g} is less than M"},
     ),
 )
 
 
-def _other_arguments(
-    room: Callable[[int], float] = lambda cap: cap,
-    forwards: tuple[Callable[[Any], Any], Callable[[Any], Any]] = (list, list),
-    backwards: Callable[[Times, Times], tuple[Any, Callable[[Any], Any]]] = lambda forward, backward: (list(backward), list),
-    result: Callable[[float, int, Times, Times], float] = lambda bound, *case: bound,
-) -> Callable[[Function], Function]:
-    """Return a ``standard`` that passes on cap, F and B in another form, and changes the result back.
-
-    Each form of F and B comes with the function that makes the lists of the page from it.
-    """
-
-    def standard(function: Function) -> Function:
-        @wraps(function)
-        def least_time(microbatches: int, cap: int, forward: list[float], backward: list[float], latency: float) -> Any:
-            given_forward, forward_back = forwards[0](forward), forwards[1]
-            given_backward, backward_back = backwards(forward, backward)
-            before = [given_forward[:], given_backward[:]]
-            returned = function(microbatches, room(cap), given_forward, given_backward, latency)
-            show_changes(forward, given_forward, before[0], forward_back)
-            show_changes(backward, given_backward, before[1], backward_back)
-            return in_words_of_the_page(returned, read_time, lambda value: result(value, microbatches, forward, backward))
-
-        return least_time
-
-    return standard
+def _work(case: tuple[Any, ...]) -> list[float]:
+    """Return the work of each device in ms."""
+    microbatches, _, forward, backward, _ = case
+    return [microbatches * (one + other) for one, other in zip(forward, backward, strict=True)]
 
 
-def _backward_list(given: Callable[[Times], Any], back: Callable[[Any], Any]) -> Callable[[Times, Times], tuple[Any, Any]]:
-    return lambda forward, backward: (given(backward), back)
+def _forward_and_backward(backward: Times, case: tuple[Any, ...]) -> list[float]:
+    return [one + other for one, other in zip(case[2], backward, strict=True)]
 
 
-def _reversed(times: Times) -> list[float]:
-    return list(times[::-1])
+def _backward_alone(both: Times, case: tuple[Any, ...]) -> list[float]:
+    return [each - one for each, one in zip(both, case[2], strict=True)]
 
 
-def _running_sums(times: Times) -> list[float]:
-    return list(accumulate(times))
-
-
-def _differences(sums: Times) -> list[float]:
-    return [after - before for before, after in zip([0, *sums], sums, strict=False)]
-
-
-def _as_pairs(times: Times) -> list[tuple[float, float]]:
-    return [(time - time // 3, time // 3) for time in times]
-
-
-def _from_pairs(pairs: Sequence[tuple[float, float]]) -> list[float]:
-    return [input_gradient + weight_gradient for input_gradient, weight_gradient in pairs]
-
-
-def _both(forward: Times, backward: Times) -> tuple[list[float], Callable[[Any], list[float]]]:
-    """Return the times of a forward and a backward together, and what makes the backwards from them."""
-    sums = [one + other for one, other in zip(forward, backward, strict=True)]
-    return sums, lambda changed: [both - one for both, one in zip(changed, forward, strict=False)]
-
-
-def _from_idle(idle: float, microbatches: int, forward: Times, backward: Times) -> float:
-    return (idle + microbatches * (sum(forward) + sum(backward))) / len(forward)
-
-
-def _from_fill(beyond: float, microbatches: int, forward: Times, backward: Times) -> float:
-    return beyond + microbatches * max(one + other for one, other in zip(forward, backward, strict=True))
-
-
-IN_GB = Twist(
-    "memory-in-gb",
-    f"an activation takes {GB_EACH:g} GB, and `cap` is the memory of each device in GB",
-    _other_arguments(room=lambda cap: GB_EACH * cap),
+PAIRS = one_way(lambda backward: [(time - time // 3, time // 3) for time in backward])
+IDLE_TIME = numbers(
+    lambda bound, case: len(case[2]) * bound - sum(_work(case)),
+    lambda idle, case: (idle + sum(_work(case))) / len(case[2]),
 )
-LAST_FIRST = Twist(
-    "lists-from-the-last",
-    "the lists `F` and `B` begin with the last device",
-    _other_arguments(forwards=(_reversed, _reversed), backwards=_backward_list(_reversed, _reversed)),
-)
-RUNNING_SUMS = Twist(
-    "running-sums",
-    "`F[d]` is the time of the forwards of the devices 0 to d together, and `B[d]` that of their backwards",
-    _other_arguments(forwards=(_running_sums, _differences), backwards=_backward_list(_running_sums, _differences)),
-)
-PAIRS = Twist(
-    "pairs",
-    "`B[d]` is a pair of times, an input gradient and a weight gradient, and a full backward of device d takes both",
-    _other_arguments(backwards=_backward_list(_as_pairs, _from_pairs)),
-)
-BOTH_TOGETHER = Twist(
-    "both-together", "`B[d]` is the time of a forward and a full backward of device d together", _other_arguments(backwards=_both)
-)
-IDLE_TIME = Twist(
-    "idle-time",
-    "the function returns the least idle time of all devices together, if the step is as short as the bound",
-    _other_arguments(result=_from_idle),
-)
-BEYOND_WORK = Twist(
-    "beyond-the-work",
-    "the function returns by how much the bound is longer than the work of the busiest device",
-    _other_arguments(result=_from_fill),
-)
+BEYOND_WORK = numbers(lambda bound, case: bound - max(_work(case)), lambda beyond, case: beyond + max(_work(case)))
 
-BOUND_TWISTS = (
-    IN_GB,
-    RUNNING_SUMS,
-    IDLE_TIME,
-    LAST_FIRST,
-    PAIRS,
-    BEYOND_WORK,
-    BOTH_TOGETHER,
-    together(IN_GB, IDLE_TIME),
-    together(LAST_FIRST, BEYOND_WORK),
-    together(IN_GB, RUNNING_SUMS),
+EXAMPLES = (Example((3, 2, [12, 8], [20, 28], 1), 142),)
+TWISTS = (
+    Twist(
+        "memory-in-gb",
+        f"an activation takes {GB_EACH:g} GB, and `cap` is the memory of each device in GB",
+        given={1: scaled(GB_EACH)},
+    ),
+    Twist(
+        "running-sums",
+        "`F[d]` is the time of the forwards of the devices 0 to d together, and `B[d]` that of their backwards",
+        given={2: RUNNING_SUMS, 3: RUNNING_SUMS},
+        about="work",
+    ),
+    Twist(
+        "idle-time",
+        "the function returns the least idle time of all devices together, if the step is as short as the bound",
+        result=IDLE_TIME,
+        about="work",
+    ),
+    Twist(
+        "lists-from-the-last",
+        "the lists `F` and `B` begin with the last device",
+        given={2: REVERSED, 3: REVERSED},
+        about="work",
+    ),
+    Twist(
+        "round-trip",
+        "`C` is the latency of two messages together, one to the next device and one back",
+        given={4: scaled(2)},
+    ),
+    Twist(
+        "pairs",
+        "`B[d]` is a pair of times, an input gradient and a weight gradient, and a full backward of device d takes both",
+        given={3: PAIRS},
+        about="work",
+    ),
+    Twist(
+        "beyond-the-work",
+        "the function returns by how much the bound is longer than the work of the busiest device",
+        result=BEYOND_WORK,
+        about="work",
+    ),
+    Twist(
+        "both-together",
+        "`B[d]` is the time of a forward and a full backward of device d together",
+        given={3: Map(_forward_and_backward, _backward_alone)},
+        about="work",
+    ),
 )

@@ -3,12 +3,12 @@
 from dataclasses import replace
 from typing import Any
 
-from hybridlab.course.puzzles import PUZZLES, YOUR_ORDER, Puzzle
 from hybridlab.course.checking.answers import Orders, require_orders
-from hybridlab.course.labs.lab17.bounds import BOUND_MISTAKES, BOUND_TWISTS, Times, judge_bound, read_time, steps_to_bound
 from hybridlab.course.checking.builds import build_task
 from hybridlab.course.checking.checking import Feedback, PartialCredit, right, task, wrong
 from hybridlab.course.checking.drawing import Drawing, marked_by
+from hybridlab.course.labs.lab17.bounds import EXAMPLES, MISTAKES, TWISTS, Times, judge_bound, read_time, steps_to_bound
+from hybridlab.course.puzzles import PUZZLES, YOUR_ORDER, Puzzle
 from hybridlab.errors import InvalidSchedule
 from hybridlab.schedule import Op, Schedule
 
@@ -21,23 +21,23 @@ def _prompt(name: str) -> str:
 
 
 def _partial_credit(name: str) -> list[PartialCredit]:
-    """Return the partial credit of a puzzle: each rung above a schedule that can run earns an equal part of the points."""
+    """Return the partial credit of a puzzle: each goal beyond an order that can run earns an equal share of the points."""
     _, _, *higher = PUZZLES[name].rungs
     share = 1 / (1 + len(higher))
-    reached = ["complete and able to run", *(rung.words.removeprefix("is ") for rung in higher)]
-    return [PartialCredit(reached[place], share * (place + 1), (f"misses-{rung.name}",)) for place, rung in enumerate(higher)]
+    reached = ["complete and able to run", *(goal.words.removeprefix("is ") for goal in higher)]
+    return [PartialCredit(reached[place], share * (place + 1), (f"misses-{goal.name}",)) for place, goal in enumerate(higher)]
 
 
 @task("lab17.t1", title="Two devices", prompt=_prompt("two-devices"), points=2, partial_credit=_partial_credit("two-devices"))
 def two_devices(answer: Any) -> Feedback:
     """Judge an order for the first puzzle."""
-    return _standing(answer, PUZZLES["two-devices"])
+    return _judge_order(answer, PUZZLES["two-devices"])
 
 
 @task("lab17.t2", title="Less memory", prompt=_prompt("little-memory"), points=3, partial_credit=_partial_credit("little-memory"))
 def less_memory(answer: Any) -> Feedback:
     """Judge an order for the second puzzle."""
-    return _standing(answer, PUZZLES["little-memory"])
+    return _judge_order(answer, PUZZLES["little-memory"])
 
 
 @task(
@@ -49,7 +49,7 @@ def less_memory(answer: Any) -> Feedback:
 )
 def one_activation_more(answer: Any) -> Feedback:
     """Judge an order for the third puzzle."""
-    return _standing(answer, PUZZLES["one-more-activation"])
+    return _judge_order(answer, PUZZLES["one-more-activation"])
 
 
 @task(
@@ -61,11 +61,11 @@ def one_activation_more(answer: Any) -> Feedback:
 )
 def unequal_devices(answer: Any) -> Feedback:
     """Judge an order for the fourth puzzle."""
-    return _standing(answer, PUZZLES["unequal-devices"])
+    return _judge_order(answer, PUZZLES["unequal-devices"])
 
 
-def _standing(answer: Any, puzzle: Puzzle) -> Feedback:
-    """Return the feedback on an order: how far it has come, and what is missing for the next rung."""
+def _judge_order(answer: Any, puzzle: Puzzle) -> Feedback:
+    """Return the feedback on an order: which goals it reaches, and what is missing for the next one."""
     orders = require_orders(answer)
     standing = puzzle.judge("\n".join(f"device {device}: {' '.join(map(str, order))}" for device, order in enumerate(orders)))
     drawing = Drawing(orders, puzzle.costs, marked=standing.too_many or _marked_faults(orders))
@@ -95,8 +95,9 @@ def _marked_faults(orders: Orders) -> tuple[Op, ...]:
     signature="least_time(M, cap, F, B, C)",
     cases=steps_to_bound,
     reads=read_time,
-    mistakes=BOUND_MISTAKES,
-    twists=BOUND_TWISTS,
+    mistakes=MISTAKES,
+    twists=TWISTS,
+    examples=EXAMPLES,
     without=("lower_bound", "optimality_gap", "optimum", "schedule_for"),
     lesson="an order that is as long as your bound is the shortest, and needs no other proof",
 )
