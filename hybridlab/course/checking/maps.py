@@ -24,9 +24,7 @@ from hybridlab.course.results import MOST_YIELDED
 Function = Callable[..., Any]
 Change = Callable[[Any], Any]  # of a value
 ChangeInCase = Callable[[Any, tuple[Any, ...]], Any]  # of a value; also gets the arguments of the call as they stand in the text
-ChangeOfPlace = Callable[
-    [int, int, tuple[Any, ...]], tuple[int, int]
-]  # of the stage and the microbatch of an operation, with the arguments
+ChangeOfPlace = Callable[[int, int, tuple[Any, ...]], tuple[int, int]]  # of stage and microbatch; also gets the arguments of the call
 
 NOT_OF_THIS_FORM = (TypeError, ValueError, LookupError, AttributeError, ArithmeticError)  # what a map raises for a value of another form
 _OPERATION = re.compile(r"(0|[1-9]\d{0,8})([FBIW])(0|[1-9]\d{0,8})", re.IGNORECASE)
@@ -126,7 +124,7 @@ REVERSED = arranged(lambda count: range(count - 1, -1, -1))
 
 
 def words(apply: Callable[[str, tuple[Any, ...]], str], undo: Callable[[str, tuple[Any, ...]], str]) -> Map:
-    r"""Return the map that changes each word of a text, of the texts in lists, or of the keys of a dict.
+    r"""Return the map that changes each word of a text, or of the texts in lists.
 
     >>> upper = words(lambda word, case: word.upper(), lambda word, case: word.lower())
     >>> upper.apply(["0f0  0b0", ["1f0"]], ())
@@ -142,8 +140,6 @@ def _with_words(value: Any, change: Callable[[str, tuple[Any, ...]], str], case:
         value = value.tolist()
     if isinstance(value, (list, tuple)):
         return like(value, [_with_words(each, change, case) for each in value])
-    if isinstance(value, dict):
-        return {_with_words(key, change, case): each for key, each in value.items()}
     return refuse(value, "operations as text")
 
 
@@ -153,8 +149,8 @@ def operations(apply: ChangeOfPlace, undo: ChangeOfPlace) -> Map:
     >>> def down(stage, microbatch, case):
     ...     return 2 - stage, microbatch
     >>> from_stage_2 = operations(down, down)
-    >>> from_stage_2.apply(["0F0 0B0", "1F10"], ()), from_stage_2.undo({"2F0": 3.5}, ())
-    (['2F0 2B0', '1F10'], {'0F0': 3.5})
+    >>> from_stage_2.apply(["0F0 0B0", "1F10"], ()), from_stage_2.undo("2F0 2B0", ())
+    (['2F0 2B0', '1F10'], '0F0 0B0')
     """
 
     def in_word(change: ChangeOfPlace) -> Callable[[str, tuple[Any, ...]], str]:
@@ -295,6 +291,21 @@ def each(inner: Map) -> Map:
         if isinstance(value, (list, tuple)):
             return like(value, [of_item(item, case) for item in value])
         return refuse(value, "a list")
+
+    return Map(lambda value, case: change(value, inner.apply, case), lambda value, case: change(value, inner.undo, case))
+
+
+def keys(inner: Map) -> Map:
+    """Return the map that changes each key of a dict.
+
+    >>> keys(shifted(1)).apply({0: "F", 1: "B"}, ())
+    {1: 'F', 2: 'B'}
+    """
+
+    def change(value: Any, of_key: ChangeInCase, case: tuple[Any, ...]) -> Any:
+        if not isinstance(value, dict):
+            refuse(value, "a dict")
+        return {of_key(key, case): item for key, item in value.items()}
 
     return Map(lambda value, case: change(value, inner.apply, case), lambda value, case: change(value, inner.undo, case))
 

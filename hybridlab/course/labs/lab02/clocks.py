@@ -13,7 +13,7 @@ from hybridlab.course.checking.answers import plain_values, require_number, requ
 from hybridlab.course.checking.builds import Case, KnownMistake
 from hybridlab.course.checking.checking import Feedback, right, wrong
 from hybridlab.course.checking.drawing import Drawing
-from hybridlab.course.checking.maps import REVERSED, RUNNING_SUMS, Map, at, each, operations, scaled, shifted
+from hybridlab.course.checking.maps import REVERSED, RUNNING_SUMS, Map, at, each, keys, operations, scaled, shifted
 from hybridlab.course.checking.partial import Stop, run_partly, timeline_of, turns_of
 from hybridlab.course.checking.twists import Example, Twist
 from hybridlab.errors import HybridLabError, InvalidSchedule
@@ -393,7 +393,7 @@ CLOCK_TWISTS = (
         "last-stage-first",
         "forwards go from stage K-1 down to stage 0, and gradients come back from stage 0 up to stage K-1",
         given={0: REVERSED.then(FROM_THE_LAST), 1: REVERSED, 2: REVERSED},
-        result=FROM_THE_LAST,
+        result=keys(FROM_THE_LAST),
         about="devices",
     ),
     Twist(
