@@ -1,11 +1,185 @@
 // The picture of a step. Each rank has a lane of its operations and, below it, a lane of its messages. Items of one look are one path,
-// so a change of the setting rewrites a few paths.
+// so a change of the setting rewrites a few paths. Over it lie the cursor, and the time that plays.
 
-import { coverOf } from "./step_explorer_cursor.js";
-import { acrossOf, boxOf, frameOf, placeOf } from "./step_explorer_frame.js";
-import { movedBy, summary } from "./step_explorer_words.js";
-import { axisOf, fits, gapsOf, hatchOf, LABELS, labelled, least, LEFT, markPath, RIGHT, round, tracksOf, zoomOf } from "./timeline.js";
+import { grain } from "./step_explorer_data.js";
+import { holds, idleWords, movedBy, summary } from "./step_explorer_words.js";
+import {
+  axisOf, fits, gapsOf, hatchOf, LABELS, labelled, least, LEFT, levelOf, markPath, RIGHT, round, tracksOf, WIDEST, zoomOf,
+} from "./timeline.js";
 import { make, plain, poolOf, setAll } from "./view.js";
+
+// ---- the measures: where the lanes of each rank and the items in them stand ----
+
+const HEAD = 17; // px: the name of a replica above its ranks
+// For at most so many ranks: the height in px of operations, of overlapped pairs, of messages, and of the space below.
+const LANES = [[4, 22, 28, 12, 9], [8, 17, 24, 9, 5], [16, 11, 16, 6, 3], [Infinity, 8, 12, 4, 2]];
+const WORDS = 150; // px: the room for words beside the cursor
+const READABLE = 9; // px: the least height of a lane with text
+
+const meet = (one, other) => one.start <= other.end && other.start < one.end;
+
+// `zoom` is the width of the picture in widths of its box. `ringsOnly` lets it begin with the first hop.
+function frameOf(step, width, zoom, ringsOnly) {
+  const from = ringsOnly ? least(step.ranks.flatMap(({ hops }) => hops.map((hop) => hop.start))) : 0;
+  const span = step.makespan - from;
+  const room = Math.max(width - LABELS - LEFT - RIGHT, 120);
+  const pixels = span > 0 ? Math.max(Math.min(room * zoom, WIDEST), room) : room;
+  const pairs = step.ranks.some(({ ops }) => ops.some((op) => op.partner));
+  const [, single, double, lane, gap] = LANES.find(([most]) => step.ranks.length <= most);
+  const bar = pairs ? double : single;
+  const crowded = ({ hops, sends, receives }) => [...sends, ...receives].some((message) => hops.some((hop) => meet(hop, message)));
+  const strip = step.ranks.some(crowded) ? lane + 1 : 0; // where messages and hops overlap in time, each has its own lane
+  const pitch = bar + lane + strip + gap + 1;
+  const head = step.replicas > 1 ? HEAD : 0;
+  const top = (rank) => rank * pitch + head * (Math.floor(rank / step.devices) + 1);
+  const scale = span > 0 ? pixels / span : 0; // px for a unit of time
+  const message = (rank) => top(rank) + bar + 2;
+  const hop = (rank) => message(rank) + strip;
+  const floor = hop(step.ranks.length - 1) + lane + 2;
+  const texts = { ops: (pairs ? bar / 2 : bar) >= READABLE, hops: lane >= READABLE };
+  const size = { width: Math.ceil(LEFT + pixels + RIGHT), height: floor + 18 };
+  return { from, room, pixels, scale, bar, lane, pitch, head, top, message, hop, floor, texts, size, several: step.ranks.length <= 8 };
+}
+
+// The place of a time, in px from the left edge of the lanes.
+const placeOf = (frame, at) => (at - frame.from) * frame.scale;
+
+// The left edge and the width of a time span, at least `narrowest`. Null for a span that ends before the frame starts.
+function acrossOf(frame, { start, end }, narrowest = 1) {
+  const [left, right] = [start, end].map((at) => placeOf(frame, at));
+  if (right < 0 || (right === 0 && left < 0)) return null;
+  const x = Math.max(left, 0);
+  return { x: round(x), width: round(Math.max(right - x, narrowest)) };
+}
+
+// The box of an operation, an optimiser, a message or a hop. Null if the frame starts after it.
+function boxOf(frame, item) {
+  const { kind, rank } = item;
+  const half = frame.lane / 2 - 0.5;
+  if (kind === "send" || kind === "receive") {
+    const across = acrossOf(frame, item, 2.5);
+    return across && { ...across, y: frame.message(rank) + (kind === "send" ? 0 : half + 1), height: half };
+  }
+  const across = acrossOf(frame, item);
+  if (kind in { "reduce-scatter": 0, "all-gather": 0 }) return across && { ...across, y: frame.hop(rank), height: frame.lane };
+  const [y, height] = levelOf(item, frame.top(rank), frame.bar);
+  return across && { ...across, y, height };
+}
+
+// ---- the moment that is told: the row of the rank, the time, the running items, and an arrow for each message ----
+
+// An arrow from the height `y0`, a rank's lane, to the height `y1`. It is bent, so that the two arrows of a hop stand side by side.
+function arrowOf(frame, [y0, y1], at, bend, name) {
+  const x = Math.min(Math.max(placeOf(frame, at), 0), frame.pixels);
+  const way = Math.sign(y1 - y0);
+  const line = make("path", { d: `M${round(x)} ${y0}Q${round(x + bend)} ${(y0 + y1) / 2} ${round(x)} ${y1 - 5 * way}` });
+  const head = make("path", { class: "head", d: `M${round(x)} ${y1}l${round(-4 + bend / 8)} ${-8 * way}h8Z` });
+  return make("g", { class: `arrow ${name}` }, line, head, make("circle", { cx: round(x), cy: y0, r: 3 }));
+}
+
+function arrowsOf(frame, { op, sends, receives, hops }) {
+  const [messages, ring] = [frame.message, frame.hop].map((lane) => (from, to) => [from, to].map((rank) => lane(rank) + frame.lane / 2));
+  const out = [...sends, ...receives].map(({ from, to, start, end }) => arrowOf(frame, messages(from, to), (start + end) / 2, 12, "sent"));
+  const goes = [op, op?.partner].filter((each) => Number.isInteger(each?.peer));
+  out.push(...goes.map(({ rank, peer, end }) => arrowOf(frame, messages(rank, peer), end, 12, "later")));
+  for (const { rank, peer, from, start, end } of hops) {
+    const [early, late] = [0.75 * start + 0.25 * end, 0.25 * start + 0.75 * end];
+    out.push(arrowOf(frame, ring(rank, peer), late, 26, "sent"), arrowOf(frame, ring(from, rank), early, -26, "got"));
+  }
+  return out;
+}
+
+// Draws what stays while the rank runs the same items: its row and those of its peers, the outlines of the items, and the arrows.
+function markItems(parts, frame, step, moment, items) {
+  const { own, sends, receives, hops } = moment;
+  const takes = new Set([...sends.map(({ to }) => to), ...hops.map(({ peer }) => peer)]);
+  const gives = new Set([...receives.map(({ from }) => from), ...hops.map(({ from }) => from)]);
+  const peers = [...new Set([...takes, ...gives])].map((rank) => [rank, "row peer"]);
+  parts.rows([[own.rank, "row"], ...peers].map(([rank, name]) => ({ class: name, y: frame.top(rank) - 3, height: frame.pitch - 1 })));
+  parts.outlines(items.map((item) => boxOf(frame, item)).filter(Boolean));
+  parts.arrows.replaceChildren(...arrowsOf(frame, moment));
+  for (const each of step.ranks) {
+    const role = (takes.has(each.rank) ? 1 : 0) + (gives.has(each.rank) ? 2 : 0);
+    each.name.classList.toggle("here", each === own);
+    each.role.textContent = ["", "receives", "sends", "both"][role] || (frame.several ? holds(step, each) : "");
+    each.role.classList.toggle("peer", role > 0);
+  }
+}
+
+// ---- the time that plays: the future is veiled, messages travel, and ranks that compute nothing say what they wait for ----
+
+function dotOf(frame, { kind, from, to, start, end }, time) {
+  const lane = kind === "send" ? frame.message : frame.hop;
+  const part = Math.min(Math.max((time - start) / (end - start), 0), 1);
+  const [y0, y1] = [lane(from), lane(to)];
+  return { class: kind === "send" ? "dot" : "dot ringed", cx: to > from ? 5 : -5, cy: round(y0 + (y1 - y0) * part + frame.lane / 2) };
+}
+
+function tell(element, { rank, words, frame }) {
+  if (element.textContent !== words) element.textContent = words;
+  element.setAttribute("y", frame.top(rank) + frame.bar / 2 + 4);
+}
+
+// `under` is a group below the items of the picture. The element lies over its lanes; `fit(step, frame)` prepares it for a picture,
+// `mark(moment, pinned)` shows what a rank does, and `play(time)` the time that plays, or none for null.
+function coverOf(under) {
+  const svg = make("svg", { "aria-hidden": "true" });
+  const [cursor, outlines, arrows, dots, words] = ["cursor", "outlines", "arrows", "dots", "waits"].map((name) => make("g", { class: name }));
+  const [line, point, edge] = [make("path", { class: "line" }), make("path", { class: "point", d: "M-5 0h10l-5 6Z" }), make("path")];
+  const playing = make("g", { class: "playing" }, edge, dots, words);
+  const veil = make("div", { class: "veil" });
+  const element = make("div", { class: "cover", "aria-hidden": "true" }, veil, svg);
+  element.style.left = `${LABELS}px`;
+  cursor.append(line, point);
+  svg.append(outlines, arrows, playing, cursor);
+  const parts = {
+    rows: poolOf(under, "rect", (rect, row) => setAll(rect, { ...row, rx: 3, x: 1 - LEFT, width: frame.pixels + LEFT + RIGHT - 2 })),
+    outlines: poolOf(outlines, "rect", (rect, box) => setAll(rect, { ...box, rx: 2 })),
+    dots: poolOf(dots, "circle", (circle, dot) => setAll(circle, { ...dot, r: 4.5 })),
+    words: poolOf(words, "text", tell),
+    arrows,
+  };
+  let [step, frame, marked] = [null, null, []];
+
+  const fit = (given, measures) => {
+    [step, frame, marked] = [given, measures, []];
+    const { width, height } = frame.size;
+    setAll(svg, { width, height, viewBox: `${-LEFT} -1 ${width} ${height}` });
+    Object.assign(element.style, { width: `${width}px`, height: `${height}px` });
+    veil.style.height = `${frame.floor + 2}px`;
+    line.setAttribute("d", `M0 -1V${frame.floor + 3}`);
+    edge.setAttribute("d", `M0 -1V${frame.floor + 3}`);
+  };
+  const mark = (moment, pinned) => {
+    const { own, op, sends, receives, hops, time } = moment;
+    const items = [op, op?.partner, ...sends, ...receives, ...hops].filter(Boolean);
+    const now = [own, ...items];
+    if (now.length !== marked.length || now.some((each, place) => each !== marked[place])) markItems(parts, frame, step, moment, items);
+    marked = now;
+    const x = round(Math.max(placeOf(frame, time), 0));
+    cursor.setAttribute("transform", `translate(${x})`);
+    cursor.classList.toggle("before", time < frame.from);
+    cursor.classList.toggle("pinned", pinned);
+    point.setAttribute("transform", `translate(0 ${frame.top(own.rank) - 7})`);
+  };
+  const play = (time) => {
+    element.classList.toggle("veiled", time !== null);
+    if (time === null) return;
+    const at = time + grain(step);
+    const now = ({ start, end }) => start <= at && at < end;
+    const x = round(Math.max(placeOf(frame, time), 0));
+    veil.style.transform = `translateX(${x + LEFT}px)`;
+    playing.setAttribute("transform", `translate(${x})`);
+    parts.dots(step.flights.filter(now).map((flight) => dotOf(frame, flight, time)));
+    const idle = step.ranks.flatMap(({ rank, idle: all }) => {
+      const found = all.find(now);
+      return found ? [{ rank, words: idleWords(found), frame }] : [];
+    });
+    words.classList.toggle("left", x > frame.pixels - WORDS && x > frame.pixels / 2);
+    parts.words(idle);
+  };
+  return { element, fit, mark, play };
+}
 
 // ---- the items of all lanes ----
 
