@@ -375,7 +375,7 @@ def as_matrices(values: Values) -> Any:
 
 
 def for_the_examples(values: Values) -> Any:
-    """A program that knows only the two examples of the page."""
+    """A program that knows only the two examples of the text."""
     if values.shape == (2, 3):
         return np.array([[5.5, 11, 16.5]] * 2), [[np.array([1.0, 2]), np.array([30.0])], [np.array([33.0]), np.array([11.0, 22])]]
     none = np.array([])

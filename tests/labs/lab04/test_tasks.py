@@ -10,12 +10,14 @@ from cases import in_turn, refusal
 from hypothesis import given
 from hypothesis import strategies as st
 from lab04 import student_rings as rings
+from lab04.honest import WAYS, ring
 from misuse import junk, outcome
 from solutions import lab_cells, solutions_of
 
 from hybridlab import published
 from hybridlab.collectives import ring_all_reduce
 from hybridlab.course.checking.answers import same
+from hybridlab.course.checking.builds import WITHOUT_THE_TWIST
 from hybridlab.course.checking.expressions import formula_of
 from hybridlab.course.labs.lab04.rings import (
     FAULTS,
@@ -27,10 +29,12 @@ from hybridlab.course.labs.lab04.rings import (
     faulty_ring,
     first_fault,
     is_right,
+    plus,
 )
 from hybridlab.course.tasks import TASKS, check
 
 FOUND = {letter: next(name for name, plan in FAULTS.items() if plan is fault_of(letter)) for letter in LETTERS}
+BUILD = TASKS["lab04.t7"].instance(None).data
 PASSING = {"equal": "BCD", "bytes": "BDE", "same": "none", "mean": "none"}
 
 
@@ -248,13 +252,13 @@ def test_a_right_ring_sends_the_messages_of_the_librarys_ring() -> None:
 
 
 @in_turn("values", [[[1, 2, 3], [10, 20, 30]], [[1], [10], [100]]])
-def test_the_worked_solution_gives_the_examples_of_the_page(values: list[list[int]]) -> None:
+def test_the_worked_solution_gives_the_examples_of_the_text(values: list[list[int]]) -> None:
     array = np.array(values, dtype=float)
     assert same(solutions_of("lab04")["lab04.t7"](array), rings.for_the_examples(array))
     averages, messages = rings.for_the_examples(array)
-    (page,) = (cell.source for cell in lab_cells("lab04") if "Task 7" in cell.source)
-    example = page.partition(f"ring_all_reduce({values})\n")[2].partition("\n\n")[0].partition("```")[0]
-    said = [ast.literal_eval(text) for text in re.findall(r"\[+[^\]]*\](?:, \[[^\]]*\])*\]?", example)]
+    (text,) = (cell.source for cell in lab_cells("lab04") if "Task 7" in cell.source)
+    example = text.partition(f"ring_all_reduce({values})\n")[2].partition("\n\n")[0].partition("```")[0]
+    said = [ast.literal_eval(array) for array in re.findall(r"\[+[^\]]*\](?:, \[[^\]]*\])*\]?", example)]
     assert said == [averages.tolist(), *(message.tolist() for sent in messages for message in sent)]
 
 
@@ -265,6 +269,34 @@ def test_a_function_without_code_is_nothing_handed_in() -> None:
 @in_turn("code, program", [("changed-later", rings.adds_and_divides_in_place), ("messages-first", rings.lists_of_messages_first)])
 def test_a_mistake_is_found_in_another_form(code: str, program: Any) -> None:
     assert check("lab04.t7", program).code == code
+
+
+@in_turn("name", [twist.name for twist in BUILD.twists])
+def test_a_ring_is_judged_in_the_words_of_its_own_way(name: str) -> None:
+    mine = BUILD.with_twist(next(twist for twist in BUILD.twists if twist.name == name))
+    to, first = WAYS[name]
+    receiver, start, forgotten = f"rank r {'+' if to > 0 else '-'} 1", plus("chunk r", first), mine.judged(ring(1, 0))
+    assert (forgotten.code, forgotten.messages[1]) == ("twist-missed", WITHOUT_THE_TWIST)
+    wrong = {
+        "wrong-direction": (ring(-to, first), f"rank r sends to {receiver}"),
+        "another-start": (ring(to, first + 1), f"begins with {start}"),
+        "no-division": (lambda values: (ring(to, first)(values)[0] * len(values), ring(to, first)(values)[1]), "divide"),
+        "invented-averages": (lambda values: (values.mean(axis=0) + 0 * values, ring(to, first)(values)[1]), "chunks that arrived"),
+    }
+    for code, (program, words) in wrong.items():
+        feedback = mine.judged(program)
+        assert "next rank" not in " ".join(feedback.messages)
+        if feedback.code != "twist-missed":  # the text's ring is the one that turns the other way, or begins with another chunk
+            assert (feedback.code, words in " ".join(feedback.messages[:2])) == (code, True)
+            assert feedback.messages[-2:] == (f"in your task, {mine.twist.sentence}", mine.example)
+
+
+def test_the_example_of_a_ring_is_what_a_ring_of_its_way_returns() -> None:
+    (given,) = BUILD.examples[0].arguments
+    for twist in BUILD.twists:
+        averages, messages = ring(*WAYS[twist.name])(given)
+        lists = averages.tolist(), [[message.tolist() for message in sent] for sent in messages]
+        assert BUILD.with_twist(twist).example.endswith(f"returns {lists}")
 
 
 # ---- the rings ----

@@ -1,20 +1,22 @@
-"""Lab 4's build: the cases, what a student's ring returns, the check of every message, and rings with a known mistake."""
+"""The values on which a student's ring is tried, the check of each of its messages, rings with a known mistake, and twists."""
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from itertools import product
 from typing import Any
+
 import numpy as np
 import numpy.typing as npt
+
 from hybridlab.arrays import Floats
 from hybridlab.checks import counted, short_repr
 from hybridlab.collectives.ring import chunk_bounds
-from hybridlab.course.checking.builds import Case, KnownMistake
+from hybridlab.course.checking.builds import WITHOUT_THE_TWIST, Case, KnownMistake
 from hybridlab.course.checking.checking import Feedback, right, wrong
+from hybridlab.course.checking.maps import Map
+from hybridlab.course.checking.twists import Example, Twist
 from hybridlab.course.labs.lab04.rings import FAULTS, RingPlan, Way, contributors, one_below, steps_of
 from hybridlab.errors import HybridLabError
-from functools import partial
-from hybridlab.course.labs.lab04.rings import Way
-from hybridlab.course.checking.twists import Twist
 
 Shares = Callable[[int], tuple[float, float]]  # ranks -> the factors at the start and before the all-gather
 Messages = list[list[Floats]]  # by step, then by the rank that sends
@@ -22,7 +24,7 @@ MOST_RANKS = 17
 MANY = 8  # up to so many ranks all sizes are tried
 SHARES: tuple[Shares, ...] = (lambda ranks: (1, 1), lambda ranks: (1, 1 / ranks), lambda ranks: (1 / ranks, 1))
 RANKS_FIRST = "yours are messages[r][s], first the rank: swap the two, messages[s][r]"
-ON_THE_PAGE = Way()
+IN_THE_TEXT = Way()
 FEW = 4  # ranks of a case in which a sentence can say whose numbers a wrong message has
 
 
@@ -105,7 +107,7 @@ def _float64(value: Any, what: str) -> Floats:
     return array.astype(np.float64, copy=False)
 
 
-def judge_ring(result: tuple[Any, Messages], values: Any, way: Way = ON_THE_PAGE) -> Feedback:
+def judge_ring(result: tuple[Any, Messages], values: Any, way: Way = IN_THE_TEXT) -> Feedback:
     """Judge the averages and the messages of a ring of one size, whose chunks go this way."""
     averages, messages = result
     ranks = len(values)
@@ -237,20 +239,20 @@ def _in_words(message: Floats, values: Floats, chunks: list[npt.NDArray[Any]]) -
     return "other numbers"
 
 
-def mistakes(way: Way = ON_THE_PAGE) -> tuple[KnownMistake, ...]:
+def mistakes(way: Way = IN_THE_TEXT) -> tuple[KnownMistake, ...]:
     """Return the rings with a known mistake, each with its divisions at the end, before the all-gather and at the start."""
-    published = FAULTS["all-gather starts at chunk r"]
+    question = "which chunk is whole on rank r when the all-gather begins?"
     backwards = RingPlan(lambda rank, step, ranks: (rank + step) % ranks, lambda rank, step, ranks: (rank - 1 + step) % ranks, to=-1)
     rings = {
-        "published-ring": ("this is the published ring: which chunk is whole on rank r when the all-gather begins?", published),
+        "published-ring": (
+            f"this is the published ring: {question}" if way == IN_THE_TEXT else f"the published ring has this fault, too: {question}",
+            FAULTS["all-gather starts at chunk r"],
+        ),
         "all-gather-adds": (
             "in the all-gather the receiver adds, too: it must take what arrives as it is",
             FAULTS["all-gather adds"],
         ),
-        "counts-up": (
-            one_below(way),
-            FAULTS["reduce-scatter counts up"],
-        ),
+        "counts-up": (one_below(way), FAULTS["reduce-scatter counts up"]),
         "wrong-direction": (f"this ring turns the other way: rank r sends to {way.receiver}", backwards),
     }
     begins = f"this is a ring, but another one: here rank r begins with {way.start}"
@@ -259,12 +261,14 @@ def mistakes(way: Way = ON_THE_PAGE) -> tuple[KnownMistake, ...]:
         RingPlan(lambda rank, step, ranks: (rank - 1 - step) % ranks, lambda rank, step, ranks: (rank - step) % ranks),
     ]
     received = "messages[step][r] is what rank r sends; here it is what rank r receives"
+    forgotten = [] if way == IN_THE_TEXT else [ring_program(IN_THE_TEXT, RingPlan(), share) for share in SHARES]
     return (
-        *(KnownMistake(code, sentence, _faulty_program(way, plan, share)) for code, (sentence, plan) in rings.items() for share in SHARES),
-        *(KnownMistake("another-start", begins, _faulty_program(way, plan, share)) for plan in others for share in SHARES),
-        *(KnownMistake("by-receiver", received, _faulty_program(way, RingPlan(), share, _by_receiver)) for share in SHARES),
+        *(KnownMistake("twist-missed", WITHOUT_THE_TWIST, program) for program in forgotten),
+        *(KnownMistake(code, sentence, ring_program(way, plan, share)) for code, (sentence, plan) in rings.items() for share in SHARES),
+        *(KnownMistake("another-start", begins, ring_program(way, plan, share)) for plan in others for share in SHARES),
+        *(KnownMistake("by-receiver", received, ring_program(way, RingPlan(), share, _by_receiver)) for share in SHARES),
         KnownMistake(
-            "no-division", "these are the sums: divide them by the number of ranks", _faulty_program(way, FAULTS["no division"], SHARES[0])
+            "no-division", "these are the sums: divide them by the number of ranks", ring_program(way, FAULTS["no division"], SHARES[0])
         ),
     )
 
@@ -273,10 +277,10 @@ def _by_receiver(messages: Messages) -> Messages:
     return [[sent[-1], *sent[:-1]] for sent in messages]
 
 
-def _faulty_program(way: Way, plan: RingPlan, shares: Shares, placed: Callable[[Messages], Messages] = list) -> Callable[[Any], Any]:
-    """Return a program that makes a mistake. ``placed`` puts its messages into other places.
+def ring_program(way: Way, plan: RingPlan, shares: Shares, placed: Callable[[Messages], Messages] = list) -> Callable[[Any], Any]:
+    """Return a program that runs a plan with another way. ``placed`` puts its messages into other places.
 
-    A plan is that of a ring on the page. It is run on ranks and chunks in an order in which a ring of another way looks like that one.
+    A plan is that of a ring in the text. It is run on ranks and chunks in an order in which a ring of another way looks like that one.
     """
 
     def result(values: Floats) -> tuple[Floats, Messages]:
@@ -303,20 +307,36 @@ def _faulty_program(way: Way, plan: RingPlan, shares: Shares, placed: Callable[[
     return result
 
 
-def _twist_of(name: str, way: Way) -> Twist:
-    """Return the twist with this way. Its judge knows the way, because chunks of different lengths cannot be renamed."""
+EXAMPLES = (
+    Example(
+        (np.array([[1.0], [10.0], [100.0]]),),
+        ([[37.0], [37.0], [37.0]], [[[1.0], [], []], [[], [11.0], []], [[], [], [111.0]], [[111.0], [], []]]),
+    ),
+)
+NUMBERS = {1: "one", 2: "two", 4: "four", 5: "five"}  # of chunks; with a multiple of 3 the ring of the example would begin as in the text
+
+
+def _twist_of(way: Way) -> Twist:
+    """Return the twist with this way. Its judge knows the way, because no map can exchange chunks of different lengths."""
     backwards = "rank r sends to rank r - 1, and rank 0 sends to rank D - 1" if way.to < 0 else ""
     begins = f"in step 0 rank r sends {way.start} (modulo D)" if way.first else ""
-    sentence = "; ".join(clause for clause in (backwards, begins) if clause)
-    return Twist(name, sentence, changes={"judge": partial(judge_ring, way=way), "mistakes": mistakes(way)})
+    start = f"{NUMBERS[abs(way.first)]}-{'ahead' if way.first > 0 else 'behind'}" if way.first else ""
+
+    def in_example(result: Any, case: tuple[Any, ...]) -> Any:
+        averages, messages = ring_program(way, RingPlan(), SHARES[0])(*case)
+        return averages.tolist(), [[message.tolist() for message in sent] for sent in messages]
+
+    return Twist(
+        "-".join(filter(None, ["backwards" if backwards else "", start])),
+        "; ".join(filter(None, [backwards, begins])),
+        result=Map(in_example, lambda result, case: result),  # the judge takes a ring of this way as it is
+        about="way",
+        judge=partial(judge_ring, way=way),
+        mistakes=mistakes(way),
+    )
 
 
 TWISTS = (
-    _twist_of("backwards", Way(to=-1)),
-    _twist_of("one-ahead", Way(first=1)),
-    _twist_of("backwards-two-ahead", Way(to=-1, first=2)),
-    _twist_of("one-behind", Way(first=-1)),
-    _twist_of("backwards-one-ahead", Way(to=-1, first=1)),
-    _twist_of("two-ahead", Way(first=2)),
-    _twist_of("backwards-one-behind", Way(to=-1, first=-1)),
+    _twist_of(Way(to=-1)),
+    *(_twist_of(Way(to, sign * first)) for first in NUMBERS for to in (1, -1) for sign in (1, -1)),
 )

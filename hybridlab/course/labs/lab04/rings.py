@@ -172,8 +172,8 @@ def steps_of(plan: RingPlan, chunks: npt.NDArray[Any]) -> list[npt.NDArray[Any]]
             after = history[-1].copy()
             for rank, chunk in enumerate(sent):  # all ranks send at once, from what they held before the step
                 receiver = (rank + plan.to) % ranks
-                kept = after[receiver, chunk] if adds else 0
-                after[receiver, chunk] = kept + history[-1][rank, chunk]
+                own = after[receiver, chunk] if adds else 0
+                after[receiver, chunk] = own + history[-1][rank, chunk]
             history.append(after)
     return history
 

@@ -12,7 +12,7 @@ from hybridlab.course.checking.builds import build_task
 from hybridlab.course.checking.checking import Feedback, right, task, wrong
 from hybridlab.course.checking.expressions import filled, formula_of
 from hybridlab.course.checking.questions import Number, Question, number_task
-from hybridlab.course.labs.lab04.ring_messages import TWISTS, Messages, cases, judge_ring, read_ring, mistakes
+from hybridlab.course.labs.lab04.ring_messages import EXAMPLES, TWISTS, Messages, cases, judge_ring, mistakes, read_ring
 from hybridlab.course.labs.lab04.rings import (
     FAULTS,
     HALVES,
@@ -28,6 +28,7 @@ from hybridlab.course.labs.lab04.rings import (
     first_fault,
     is_published,
     is_right,
+    plus,
 )
 from hybridlab.errors import HybridLabError
 
@@ -35,13 +36,15 @@ CHECKS = ("equal", "bytes", "same", "mean")
 SIZES = (4, 2, 3, *range(5, 41))  # ranks that a rule is tried with
 
 
-@number_task("lab04.t1", title="Who has the sum?", draws={"ranks": range(7, 13)})
-def who_has_the_sum(ranks: int = 8) -> Question:
-    """Ask for the owners of the chunks after a reduce-scatter in which chunk c starts at rank c."""
-    whole = (contributions(RingPlan(), ranks)[ranks - 1] == 1).all(axis=2)  # by rank and chunk
-    truth = [int(np.flatnonzero(whole[:, chunk])[0]) for chunk in range(ranks)]
+@number_task("lab04.t1", title="Who has the sum?", draws={"ranks": range(7, 13), "ahead": (0, 2, 3, 4)})
+def who_has_the_sum(ranks: int = 8, ahead: int = 0) -> Question:
+    """Ask for the owners of the chunks after a reduce-scatter in which chunk c starts at rank c + ``ahead``."""
+    whole = (contributions(RingPlan(), ranks)[ranks - 1] == 1).all(axis=2)  # by rank and chunk, of a ring in which chunk c starts at rank c
+    truth = [(int(np.flatnonzero(whole[:, chunk])[0]) + ahead) % ranks for chunk in range(ranks)]
+    first, second = (f"rank {plus('c', ahead + hops)}" for hops in (0, 1))
 
     past_the_end = f", and rank {ranks - 1} sends to rank 0"
+    starts = [(chunk + ahead) % ranks for chunk in range(ranks)]
     owners = Number(
         "rank that holds the whole sum of a chunk",
         truth,
@@ -49,30 +52,32 @@ def who_has_the_sum(ranks: int = 8) -> Question:
         "{hops[place] if value[place] in ranks else known}",
         given={
             "ranks": range(ranks),
-            "hops": [f"it makes {ranks - 1} hops from rank {chunk}{past_the_end if chunk else ''}" for chunk in range(ranks)],
+            "hops": [f"it makes {ranks - 1} hops from rank {start}{past_the_end if start else ''}" for start in starts],
             "known": f"the ranks are 0 to {ranks - 1}",
         },
         fields=[f"Rank with the sum of chunk {chunk}" for chunk in range(ranks)],
         example="3",
         mistakes=[
-            (list(range(ranks)), "first-rank", "chunk c starts at rank c and never comes back there: which rank receives it last?"),
+            (starts, "first-rank", f"chunk c starts at {first} and never comes back there: which rank receives it last?"),
             (
-                [(chunk + 1) % ranks for chunk in range(ranks)],
+                [(start + 1) % ranks for start in starts],
                 "next-rank",
-                "rank c + 1 is the first to receive chunk c: which rank receives it last?",
+                f"{second} is the first to receive chunk c: which rank receives it last?",
             ),
             (
-                [(chunk + 2) % ranks for chunk in range(ranks)],
+                [(start + 2) % ranks for start in starts],
                 "wrong-direction",
-                "this goes round the ring in the wrong direction: rank c sends to rank c + 1",
+                f"this goes round the ring in the wrong direction: {first} sends to {second}",
             ),
         ],
     )
+    ring = f"a ring of {ranks} ranks" + (f" in which chunk c starts at {first} (modulo {ranks})," if ahead else ",")
     prompt = (
-        f"give, for each of the chunks 0 to {ranks - 1} of a ring of {ranks} ranks, the rank that holds its whole sum after the "
-        "reduce-scatter, as a list"
+        f"give, for each of the chunks 0 to {ranks - 1} of {ring} the rank that holds its whole sum after the reduce-scatter, as a list"
     )
-    return Question(prompt, [owners], "chunk c reaches rank c - 1 last; so rank r holds the whole sum of chunk r + 1, not of chunk r")
+    last, whole_on = plus("c", ahead - 1), plus("r", 1 - ahead)
+    lesson = f"chunk c reaches rank {last} last; so rank r holds the whole sum of chunk {whole_on}, not of chunk {plus('r', -ahead)}"
+    return Question(prompt, [owners], lesson)
 
 
 @task(
@@ -101,7 +106,7 @@ def one_step_of_the_ring(answer: object) -> Feedback:
     return right(f"right for 2 to 40 ranks: every rank ends with every sum. With 4, the reduce-scatter leaves {owned}")
 
 
-@number_task("lab04.t3", title="Messages and bytes", points=2, draws={"ranks": (8, 16, 32, 64), "gigabytes": (1, 2, 4, 8)})
+@number_task("lab04.t3", title="Messages and bytes", points=2, draws={"ranks": (8, 16, 32, 64), "gigabytes": (1, 2, 3, 4, 6, 8)})
 def messages_and_bytes_of_a_ring(ranks: int = 8, gigabytes: int = 2) -> Question:
     """Ask for the messages and the bytes of a ring."""
     nbytes = gigabytes * 10**9
@@ -281,6 +286,7 @@ def what_a_check_lets_through(answer: object) -> Feedback:
     mistakes=mistakes(),
     fresh=True,
     twists=TWISTS,
+    examples=EXAMPLES,
     lesson="D-1 steps add up and D-1 steps pass the results on; from step 1 on a rank sends the chunk that it has just received",
 )
 def build_a_ring(result: tuple[Any, Messages], values: Any) -> Feedback:
