@@ -123,6 +123,14 @@ def test_imports_point_down(path: Path) -> None:
             assert FLOORS[room(module)] <= FLOORS[here], f"{here} is below {module}"
 
 
+@in_turn("path", [path for path in SOURCES if path.is_relative_to(LIBRARY / "course" / "labs")])
+def test_a_lab_uses_what_labs_share_and_earlier_labs(path: Path) -> None:
+    own = module_of(path).split(".")[3]
+    course = [module.removeprefix("hybridlab.course.") for module in modules_imported(path) if module.startswith("hybridlab.course.")]
+    assert not [each for each in course if each.startswith(("tasks", "grading", "claims"))]
+    assert not [each for each in course if each.startswith("labs.") and each.split(".")[1] > own]
+
+
 @each_source
 def test_each_floor_needs_only_what_is_allowed_there(path: Path) -> None:
     allowed = {"hybridlab", "numpy"} | BESIDES_NUMPY.get(room(module_of(path)), set())

@@ -3,15 +3,12 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from hybridlab.checks import short_repr
 from hybridlab.course.checking.maps import Function, FunctionMap, Map
-
-if TYPE_CHECKING:
-    from hybridlab.course.checking.builds import Case, KnownMistake
 
 LONGEST_VALUE = 120  # characters of a value in an example
 
@@ -61,7 +58,7 @@ class Twist:
     drawn : bool
         Whether pictures show lines and operations as this twist has them, because it changes who runs what, and not only how it is written.
     cases : callable, optional
-        Takes a case and returns the one that takes its place, where the cases of the text are too narrow for the change.
+        Takes a :class:`~hybridlab.course.tasks.Case` and returns the one that takes its place, where the cases of the text are too narrow for the change.
     judge, mistakes : callable, sequence of KnownMistake, optional
         A judge and known mistakes of its own, for a change that no map can express.
     rows : tuple of Twist
@@ -75,9 +72,9 @@ class Twist:
     order: Sequence[int] = ()
     about: str = ""
     drawn: bool = False
-    cases: Callable[["Case"], "Case"] | None = None
+    cases: Callable[[Any], Any] | None = None
     judge: Callable[..., Any] | None = None
-    mistakes: "Sequence[KnownMistake] | None" = None
+    mistakes: Sequence[Any] | None = None
     rows: "tuple[Twist, ...]" = ()
     standard: Function | None = None  # LEGACY
     changes: Mapping[str, Any] = field(default_factory=dict)  # LEGACY
