@@ -163,8 +163,8 @@ def stage_functions(network: Network, weights: Sequence[Floats], labels: Ints) -
         loss, activations = stages[stage].loss(value, labels[microbatch], labels.size)
         return float(loss / labels.size), activations
 
-    def backward(stage: int, microbatch: int, gradient: Any, activations: Activations) -> tuple[Floats, Floats]:
-        halfway = stages[stage].backward(activations, gradient)
+    def backward(stage: int, microbatch: int, gradient: Any, kept: Activations) -> tuple[Floats, Floats]:
+        halfway = stages[stage].backward(kept, gradient)
         of_weights = np.zeros(network.count(cut[stage]))
         halfway.add_weight_gradients(network.unpacked(of_weights, cut[stage]))
         return stages[stage].input_gradient(halfway), of_weights
