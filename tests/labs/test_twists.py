@@ -16,6 +16,7 @@ from solutions import solutions_of
 
 from hybridlab import Costs, HybridLabError, Schedule, WireFormat, build, simulate
 from hybridlab.collectives import ring_all_reduce
+from hybridlab.course.checking.answers import plain_values, same
 from hybridlab.course.checking.builds import PUBLIC_SEED, WITHOUT_THE_TWIST
 from hybridlab.course.checking.calls import ENDED
 from hybridlab.course.labs.lab01.mesh_messages import messages_of
@@ -170,8 +171,8 @@ def test_the_examples_are_results_of_the_published_solution(key: str) -> None:
     """So those of a twist are results of an honest solution, because the maps make them."""
     for example in BUILDS[key].examples:
         if example.of is None and not any(isinstance(each, str) and not each for each in example.arguments):
-            returned = BUILDS[key].reads(solutions_of(key[:5])[key](*deepcopy(example.arguments)))
-            assert str(returned) == str(BUILDS[key].reads(example.result))
+            returned = solutions_of(key[:5])[key](*deepcopy(example.arguments))
+            assert same(plain_values(returned), plain_values(example.result))
     assert BUILDS[key].examples
     assert all(twisted(key, place).example for place in range(len(BUILDS[key].variants)))
 

@@ -251,7 +251,7 @@ def exchanged(order: Sequence[int]) -> Map:
     """
 
     def change(value: Any, places: Sequence[int]) -> Any:
-        if not isinstance(value, (list, tuple, np.ndarray)) or np.ndim(value) == 0 or len(value) != len(order):
+        if not isinstance(value, (list, tuple, np.ndarray)) or getattr(value, "ndim", 1) == 0 or len(value) != len(order):
             refuse(value, f"{len(order)} results")
         return value[list(places)] if isinstance(value, np.ndarray) else like(value, [value[place] for place in places])
 
