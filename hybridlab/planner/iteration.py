@@ -157,7 +157,7 @@ class Amounts(NamedTuple):
 
     microbatches: Any
     chunks: Any
-    gaps: Any  # between neighbouring stages
+    gaps: Any  # between neighbouring stages, K - 1
     layers: Any  # of one stage
     layer_flops: Any  # of one microbatch in one layer, as the bytes and the all-reduces
     layer_bytes: Any
@@ -198,17 +198,18 @@ def amounts_of(model: Transformer, plan: Plan, profile: Profile, wire: WireForma
     )
 
 
-def part_seconds(of: Amounts) -> dict[str, Any]:
+def part_seconds(given: Amounts) -> dict[str, Any]:
     """Return the seconds of each part of an iteration by its name in ``PARTS``."""
-    stage = of.layers * (of.layer_flops / of.flops_per_second + of.layer_bytes / of.bytes_per_second + of.layer_rings * of.ring)
+    computing = given.layer_flops / given.flops_per_second + given.layer_bytes / given.bytes_per_second
+    stage = given.layers * (computing + given.layer_rings * given.ring)
     return {
-        "matmul": of.microbatches * (of.layers * of.layer_flops + of.head_flops) / of.flops_per_second,
-        "memory_traffic": of.microbatches * (of.layers * of.layer_bytes + of.head_bytes) / of.bytes_per_second,
-        "tensor_parallel": of.microbatches * (of.layers * of.layer_rings + of.head_rings) * of.ring,
-        "point_to_point": of.microbatches * of.chunks * of.exchange,
-        "bubble": of.gaps * (stage / of.chunks + of.exchange),
-        "data_parallel": of.gradients,
-        "optimiser": OPTIMISER_BYTES * of.parameters / of.bytes_per_second,
+        "matmul": given.microbatches * (given.layers * given.layer_flops + given.head_flops) / given.flops_per_second,
+        "memory_traffic": given.microbatches * (given.layers * given.layer_bytes + given.head_bytes) / given.bytes_per_second,
+        "tensor_parallel": given.microbatches * (given.layers * given.layer_rings + given.head_rings) * given.ring,
+        "point_to_point": given.microbatches * given.chunks * given.exchange,
+        "bubble": given.gaps * (stage / given.chunks + given.exchange),
+        "data_parallel": given.gradients,
+        "optimiser": OPTIMISER_BYTES * given.parameters / given.bytes_per_second,
     }
 
 
