@@ -16,6 +16,7 @@ from hybridlab.checks import counted, short_repr
 from hybridlab.course.checking.answers import plain_values, same
 from hybridlab.course.checking.calls import ENDED, called, names_in, refuse_shared_memory
 from hybridlab.course.checking.checking import Feedback, Instance, PartialCredit, Task, add_task, right, wrong
+from hybridlab.course.checking.drawing import Renaming
 from hybridlab.course.checking.maps import refuse_change
 from hybridlab.course.checking.twists import Example, Twist, variants
 from hybridlab.course.parts import save
@@ -195,8 +196,8 @@ class Build:
         if (feedback := self._judged(self.twist.undo(function), seed)).passed:
             return feedback
         missed = None if feedback.code in ENDED or self.twist.judge else self._missed(function, self.twist, self.untwisted)
-        reminders = (self.twist.explanation, self.example) if self.example else (self.twist.explanation,)
-        return missed or replace(feedback, messages=(*feedback.messages, *reminders))
+        explanation = self.twist.explanation(own_names=feedback.drawing is not None)
+        return missed or replace(feedback, messages=tuple(filter(None, (*feedback.messages, explanation, self.example))))
 
     def _missed(self, function: Callable[..., Any], twist: Twist, untwisted: "Build") -> Feedback | None:
         """Return the feedback on a function that does the task in the text, or one of two changes alone; None on any other.
@@ -256,7 +257,7 @@ class Build:
             if case.refused:
                 return self._refused(function, case)
             feedback = self.judge(self._result(function, case), *deepcopy(case.arguments))
-            return feedback if self.twist is None else self._drawn(feedback, case, self.twist)
+            return feedback if self.twist is None else _in_own_names(feedback, case, self.twist)
         except HybridLabError as why:
             return wrong(why.code or "refused", str(why))
 
@@ -269,13 +270,6 @@ class Build:
                 return right()
             raise
         return wrong("not-refused", "the function returns a result, but it must raise an error, such as ValueError")
-
-    def _drawn(self, feedback: Feedback, case: Case, twist: Twist) -> Feedback:
-        """Return feedback whose picture has the student's own devices and operations."""
-        if feedback.drawing is None or not any(row.drawn for row in twist.rows or (twist,)):
-            return feedback
-        drawing = replace(feedback.drawing, case=feedback.drawing.case or case.arguments, own_lines=twist.lines)
-        return replace(feedback, drawing=drawing)
 
     def _result(self, function: Callable[..., Any], case: Case) -> Any:
         """Return what the function returns for a case, as the judge takes it. Raise if it fails, changes its arguments or shares memory."""
@@ -334,6 +328,16 @@ class Build:
             return same(result, self.reads(mistake.result(*deepcopy(case.arguments))), self.within)
         except HybridLabError:
             return False
+
+
+def _in_own_names(feedback: Feedback, case: Case, twist: Twist) -> Feedback:
+    """Return feedback whose picture and sentences have the devices and operations of a student with a twist."""
+    drawing = feedback.drawing
+    if drawing is None or not any(row.drawn for row in twist.rows or (twist,)):
+        return feedback
+    drawing = replace(drawing, case=drawing.case or case.arguments, own_lines=twist.lines)
+    renaming = Renaming.of(twist.lines, drawing.case, len(drawing.orders))
+    return replace(feedback, drawing=drawing, messages=tuple(map(renaming.sentence, feedback.messages)))
 
 
 def build_task(

@@ -1,5 +1,6 @@
 """The picture of an answer: the student's own timeline, as far as it runs, above the one that was asked for."""
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from hybridlab.plot import Picture
 
 YOURS, GOAL = "yours", "the goal"  # the titles of the two timelines
+_NAMED = re.compile(r"\b(?:(device |stage |microbatch )(\d+)|\d+[FBIW]\d+)\b")  # in a sentence
 MOST_DEVICES, MOST_OPS = 16, 256  # of a timeline that is drawn; operations on one device
 
 
@@ -143,7 +145,7 @@ class Drawing:
                 return None
             yours, legal = timeline_of(orders, ran, self.costs.unit), _is_legal(orders)
         if self.own_lines is not None and yours.spans is None:
-            renaming = _Renaming.of(self.own_lines, self.case, len(orders))
+            renaming = Renaming.of(self.own_lines, self.case, len(orders))
             shown = replace(
                 self, marked=tuple(map(renaming.op, self.marked)), goal=self.goal and renaming.timeline(self.goal), own_lines=None
             )
@@ -180,29 +182,48 @@ class Drawing:
         return " ".join(sentences)
 
 
-class _Renaming(NamedTuple):
-    """What a twist makes of the devices and the operations in a picture."""
+class Renaming(NamedTuple):
+    """What a twist makes of the devices and the operations in pictures and sentences."""
 
     lines: list[int]  # for each line of the student, its place in the text
     own: Callable[[str], str]  # renames an operation
 
     @classmethod
-    def of(cls, own_lines: Callable[..., Any], case: tuple[Any, ...], devices: int) -> "_Renaming":
+    def of(cls, own_lines: Callable[..., Any], case: tuple[Any, ...], devices: int) -> "Renaming":
         """Return the renaming that ``own_lines`` makes for lines of this number."""
         marks = [f"line:{device}" for device in range(devices)]  # no operation, so they only change places
         places = [marks.index(mark) for (mark,) in own_lines([[mark] for mark in marks], case)]
         return cls(places, lambda op: own_lines([[op]] * devices, case)[0][0])
 
     def op(self, op: Op | int) -> Op | int:
+        """Return an operation under its own name; the number of a stage with a wrong ring as it is."""
         return op if isinstance(op, int) else Op.parse(self.own(str(op)))
 
+    def sentence(self, sentence: str) -> str:
+        """Return a sentence with the student's own devices, stages, microbatches and operations."""
+
+        def renamed(found: re.Match[str]) -> str:
+            word, number = found[1], int(found[2] or 0)
+            if word == "device ":
+                return f"{word}{self.lines.index(number)}" if number in self.lines else found[0]
+            if word == "stage ":
+                return f"{word}{Op.parse(self.own(f'{number}F0')).stage}"
+            if word == "microbatch ":
+                return f"{word}{Op.parse(self.own(f'0F{number}')).microbatch}"
+            return self.own(found[0])
+
+        return _NAMED.sub(renamed, sentence)
+
     def turn(self, turn: Turn) -> Turn:
+        """Return a turn with the own names of its operations."""
         return tuple(Op.parse(self.own(str(op))) for op in turn)
 
     def orders(self, orders: Turns) -> Turns:
+        """Return orders with the student's own lines and operations."""
         return tuple(tuple(map(self.turn, orders[place])) for place in self.lines)
 
     def stop(self, stop: Stop) -> Stop:
+        """Return where a device stops, under the own names."""
         op, needed = self.turn((stop.op, stop.needed))
         return Stop(self.lines.index(stop.device), op, needed, stop.time)
 

@@ -58,7 +58,7 @@ class Twist:
     drawn : bool
         Whether pictures show lines and operations as this twist has them, because it changes who runs what, and not only how it is written.
     cases : callable, optional
-        Takes a :class:`~hybridlab.course.tasks.Case` and returns the one that takes its place, where the cases of the text are too narrow for the change.
+        Takes a :class:`~hybridlab.course.tasks.Case` and returns the one that takes its place, where the cases of the text are too narrow.
     judge, mistakes : callable, sequence of KnownMistake, optional
         A judge and known mistakes of its own, for a change that no map can express.
     rows : tuple of Twist
@@ -91,10 +91,20 @@ class Twist:
         """The change in a sentence."""
         return f"in your task, {self.sentence}"
 
-    @property
-    def explanation(self) -> str:
-        """The sentence for a student who did not pass: a judge describes the task in the text, unless the twist has a judge of its own."""
-        return self.reminder if self.judge else f"{IN_WORDS_OF_THE_TEXT}; {self.reminder}"
+    def explanation(self, own_names: bool) -> str:
+        """Return the sentence for a student who did not pass: the judge knows the task in the text, unless the twist has its own judge.
+
+        Parameters
+        ----------
+        own_names : bool
+            Whether the sentences have the student's own devices and operations; see ``drawn``.
+        """
+        unseen = [row.sentence for row in self.rows or (self,) if not (row.drawn and own_names)]
+        if self.judge or not unseen:
+            return self.reminder
+        if len(unseen) < len(self.rows):
+            return f"the sentences above describe the case and your result without this change: {unseen[0]}; {self.reminder}"
+        return f"{IN_WORDS_OF_THE_TEXT}; {self.reminder}"
 
     @property
     def subject(self) -> str:
