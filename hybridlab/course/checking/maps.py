@@ -182,7 +182,7 @@ def numbers(apply: ChangeInCase, undo: ChangeInCase) -> Map:
 
 def _with_numbers(value: Any, change: ChangeInCase, case: tuple[Any, ...]) -> Any:
     if isinstance(value, np.ndarray) and value.dtype.kind in "iuf":
-        changed = np.asarray(change(value, case))
+        changed = np.asanyarray(change(value, case))  # an array that refuses NaN stays one
         return changed.astype(value.dtype) if value.dtype.kind == "f" else changed
     if isinstance(value, (int, float, Fraction, Decimal, np.number)) and not isinstance(value, bool):
         return change(float(value) if isinstance(value, Decimal) else value, case)
