@@ -196,9 +196,10 @@ def test_a_function_that_has_failed_is_not_kept(parts: Path) -> None:
     assert not parts.exists()
 
 
-def test_the_feedback_on_a_twisted_build_ends_with_the_twist() -> None:
+def test_the_feedback_on_a_twisted_build_ends_with_the_twist_and_an_example() -> None:
     feedback = student_with("lab03.t3", "two-held").check("lab03.t3", peaks)
-    assert feedback.messages[-1].endswith("in your task, each device holds two more activations all the time, which no operation frees")
+    assert feedback.messages[-1].startswith("for example, peaks(")
+    assert feedback.messages[-2].endswith("in your task, each device holds two more activations all the time, which no operation frees")
 
 
 def test_a_student_is_written_as_the_code_that_makes_it() -> None:

@@ -1,48 +1,33 @@
-"""The build of lab 3 under each of its twists, written from the clause of the twist."""
+"""Lab 3's build with each twist, written from its sentence: a function that does the task in the text becomes one with the twist."""
 
-import re
 from collections.abc import Callable
+from typing import Any
+
+Function = Callable[..., Any]
 
 
-def _peaks(held_by: Callable[[int], int] = lambda stage: 0, last_first: bool = False, each: int = 1) -> Callable[[list[str]], list[int]]:
-    """Return the function for what a stage holds all the time, the order of the list, and what an activation counts."""
+def with_held(count: Callable[[int], int]) -> Callable[[Function], Function]:
+    """Put forwards whose backwards never run in front of each line."""
 
-    def peaks(orders: list[str]) -> list[int]:
-        found = []
-        for line in reversed(orders) if last_first else orders:
-            held = most = each * held_by(int(re.split("[FBIW]", line)[0]))
-            for kind in re.findall("[FBW]", line):
-                held += each if kind == "F" else -each
-                most = max(most, held)
-            found.append(most)
-        return found
+    def line_with(line: str) -> str:
+        stage = int(line.partition("F")[0])
+        return f"{stage}F99 " * count(stage) + line
 
-    return peaks
+    return lambda peaks: lambda orders: peaks([line_with(line) for line in orders])
 
 
-def _places_left(last_first: bool) -> Callable[[list[str]], list[int]]:
-    def peaks(orders: list[str]) -> list[int]:
-        found = []
-        for line in orders:
-            free = fewest = 16
-            for kind in re.findall("[FBW]", line):
-                free += -1 if kind == "F" else 1
-                fewest = min(fewest, free)
-            found.insert(0 if last_first else len(found), fewest)
-        return found
-
-    return peaks
+def counted_as(number: Callable[[int], int]) -> Callable[[Function], Function]:
+    return lambda peaks: lambda orders: [number(peak) for peak in peaks(orders)]
 
 
-SOLUTIONS = {
-    ("lab03.t3", "one-held"): _peaks(lambda stage: 1),
-    ("lab03.t3", "one-held-last-line-first"): _peaks(lambda stage: 1, last_first=True),
-    ("lab03.t3", "two-held"): _peaks(lambda stage: 2),
-    ("lab03.t3", "two-held-last-line-first"): _peaks(lambda stage: 2, last_first=True),
-    ("lab03.t3", "as-many-held-as-the-stage"): _peaks(lambda stage: stage),
-    ("lab03.t3", "as-many-held-as-the-stage-last-line-first"): _peaks(lambda stage: stage, last_first=True),
-    ("lab03.t3", "places-left"): _places_left(last_first=False),
-    ("lab03.t3", "places-left-last-line-first"): _places_left(last_first=True),
-    ("lab03.t3", "gigabytes"): _peaks(each=3),
-    ("lab03.t3", "gigabytes-last-line-first"): _peaks(each=3, last_first=True),
+TWISTED: dict[str, dict[str, Callable[[Function], Function]]] = {
+    "lab03.t3": {
+        "one-held": with_held(lambda stage: 1),
+        "two-held": with_held(lambda stage: 2),
+        "as-many-held-as-the-stage": with_held(lambda stage: stage),
+        "places-left": counted_as(lambda peak: 16 - peak),
+        "gigabytes": counted_as(lambda peak: 3 * peak),
+        "gigabytes-with-weights": counted_as(lambda peak: 10 + 3 * peak),
+        "last-line-first": lambda peaks: lambda orders: list(reversed(peaks(orders))),
+    }
 }

@@ -132,7 +132,7 @@ def second_letter(orders: list[str]) -> list[int]:
     return found
 
 
-def examples_of_the_page(orders: list[str]) -> list[int]:
+def examples_of_the_text(orders: list[str]) -> list[int]:
     return {2: [2, 1], 1: [3]}.get(len(orders), [1] * len(orders))
 
 

@@ -1,50 +1,33 @@
-"""The build of lab 11 under each of its twists, written from the clause of the twist."""
+"""Lab 11's build with each twist, written from its sentence: a function that does the task in the text becomes one with the twist."""
 
 from collections.abc import Callable
+from typing import Any
+
+Function = Callable[..., Any]
 
 
-def _most(
-    held_by: Callable[[int], int] = lambda stage: 0, last_first: bool = False, each: int = 1
-) -> Callable[[list[str], float], list[float]]:
-    """Return the function for what a stage holds all the time, the order of the list, and what the whole activations count."""
+def with_held(count: Callable[[int], int]) -> Callable[[Function], Function]:
+    """Put input gradients whose weight gradients never run in front of each line: their activations stay whole."""
 
-    def recomputed_peaks(orders: list[str], kept: float) -> list[float]:
-        found = []
-        for order in reversed(orders) if last_first else orders:
-            kinds = [next(letter for letter in op if letter in "FBIW") for op in order.split()]
-            tenths = whole = 0
-            most = 0.0
-            for kind in kinds:
-                if kind == "F":
-                    tenths += 1
-                elif kind in "BI":
-                    tenths, whole = tenths - 1, whole + 1
-                most = max(most, tenths * kept + whole)
-                if kind in "BW":
-                    whole -= 1
-            stage = int(order.split(kinds[0])[0])
-            found.append(each * (held_by(stage) + most))
-        return found
+    def line_with(line: str) -> str:
+        stage = int(line.partition("F")[0])
+        return f"{stage}F99 {stage}I99 " * count(stage) + line
 
-    return recomputed_peaks
+    return lambda peaks: lambda orders, kept: peaks([line_with(line) for line in orders], kept)
 
 
-def _free(last_first: bool) -> Callable[[list[str], float], list[float]]:
-    def recomputed_peaks(orders: list[str], kept: float) -> list[float]:
-        return [16 - most for most in _most(last_first=last_first)(orders, kept)]
-
-    return recomputed_peaks
+def counted_as(number: Callable[[float], float]) -> Callable[[Function], Function]:
+    return lambda peaks: lambda orders, kept: [number(peak) for peak in peaks(orders, kept)]
 
 
-SOLUTIONS = {
-    ("lab11.t4", "one-held"): _most(lambda stage: 1),
-    ("lab11.t4", "one-held-last-line-first"): _most(lambda stage: 1, last_first=True),
-    ("lab11.t4", "two-held"): _most(lambda stage: 2),
-    ("lab11.t4", "two-held-last-line-first"): _most(lambda stage: 2, last_first=True),
-    ("lab11.t4", "as-many-held-as-the-stage"): _most(lambda stage: stage),
-    ("lab11.t4", "as-many-held-as-the-stage-last-line-first"): _most(lambda stage: stage, last_first=True),
-    ("lab11.t4", "places-left"): _free(last_first=False),
-    ("lab11.t4", "places-left-last-line-first"): _free(last_first=True),
-    ("lab11.t4", "gigabytes"): _most(each=3),
-    ("lab11.t4", "gigabytes-last-line-first"): _most(last_first=True, each=3),
+TWISTED: dict[str, dict[str, Callable[[Function], Function]]] = {
+    "lab11.t4": {
+        "one-held": with_held(lambda stage: 1),
+        "two-held": with_held(lambda stage: 2),
+        "as-many-held-as-the-stage": with_held(lambda stage: stage),
+        "places-left": counted_as(lambda peak: 16 - peak),
+        "gigabytes": counted_as(lambda peak: 3 * peak),
+        "gigabytes-with-weights": counted_as(lambda peak: 10 + 3 * peak),
+        "last-line-first": lambda peaks: lambda orders, kept: list(reversed(peaks(orders, kept))),
+    }
 }

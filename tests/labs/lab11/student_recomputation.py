@@ -104,7 +104,7 @@ def at_the_end(orders: list[str], kept: float) -> list[float]:
     return [0.0] * len(orders)
 
 
-def examples_of_the_page(orders: list[str], kept: float) -> list[float]:
+def examples_of_the_text(orders: list[str], kept: float) -> list[float]:
     return [2.0] if "I" in orders[0] else [1.2]
 
 

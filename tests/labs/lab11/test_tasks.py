@@ -85,7 +85,7 @@ WRONG: list[tuple[Any, ...]] = [
     ("lab11.t4", student.read_at(1), "one-digit", "11 devices and 12 microbatches", "10F0"),
     ("lab11.t4", student.read_at(-2), "one-digit-microbatch", "0F10"),
     ("lab11.t4", student.a_half, "too-little", "device 0 runs 0F0 0B0", "its peak is 1", "you returned 0.5"),
-    ("lab11.t4", student.examples_of_the_page, "too-much", "you returned 1.2"),
+    ("lab11.t4", student.examples_of_the_text, "too-much", "you returned 1.2"),
     ("lab11.t4", student.first_line_alone, "another-size", "2 in all", "1 number"),
     ("lab11.t4", student.one_number, "another-size", "not 1.0"),
     ("lab11.t4", student.not_numbers, "not-a-number"),

@@ -2,19 +2,18 @@
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from functools import wraps
+from functools import cache
 from typing import Any
 
 import numpy as np
 
 from hybridlab.checks import counted
 from hybridlab.costs import Costs
-from hybridlab.course.checking.answers import plain_values, require_numbers
 from hybridlab.course.checking.builds import Case, KnownMistake
-from hybridlab.course.checking.twists import Function, Twist
-from hybridlab.course.checking.legacy import in_words_of_the_page
+from hybridlab.course.checking.maps import REVERSED, Map, like, scaled, shifted, taken_from
+from hybridlab.course.checking.twists import Example, Twist
 from hybridlab.errors import HybridLabError
-from hybridlab.schedule import Schedule
+from hybridlab.schedule import Op, Schedule
 from hybridlab.schedules import build
 from hybridlab.simulation import simulate
 from hybridlab.timeline import Timeline
@@ -25,7 +24,7 @@ TWO_RUNS = "device 0: 0F0 0B0 0F1 0F2 0B2 0F3 0F4 0B4 0B3 0B1"  # two forwards a
 
 
 def orders_to_count(rng: np.random.Generator) -> Iterator[Case]:
-    """Yield orders that can run: known ones from the smallest up, then random ones, two digits in a number, and some lines alone."""
+    """Yield orders that can run: known ones from the smallest up, random ones, one with numbers of two digits, and some lines alone."""
     yield _peaks_case(str(build("gpipe", 1, 1)), "GPipe", 1, 1)
     yield _peaks_case(str(build("gpipe", 2, 3)), "GPipe", 2, 3)
     yield _peaks_case(LATE_PEAK, "an order", 1, 3)
@@ -85,19 +84,20 @@ def _most_held(change: Mapping[str, float]) -> Callable[[list[str]], list[float]
 
 
 def _formula(orders: list[str]) -> list[int]:
-    """Return min(K - d, M). One device tells this mistake from no other, so it has no result there."""
+    """Return min(K - d, M). On one device other mistakes give the same number, so it has no result there."""
     if len(orders) == 1:
         raise HybridLabError("one device holds 1 by the formula, as by other mistakes", "outside-the-formula")
     return [min(len(orders) - device, line.count("F")) for device, line in enumerate(orders)]
 
 
 def _none_at_first(orders: list[str]) -> list[int]:
-    """Return 0 for a forward and its backward alone, the first case. Later cases tell other mistakes apart, so it has no result there."""
+    """Return 0 for the first case, a forward and its backward. In later cases other mistakes give the same numbers: no result there."""
     if orders != ["0F0 0B0"]:
         raise HybridLabError("only one forward and its backward tell this mistake", "outside-the-first-case")
     return [0]
 
 
+@cache
 def timeline_of_line(line: str) -> Timeline:
     """Return the timeline of one device's line as if it were the only device: which activations it holds depends on its order alone."""
     return simulate(Schedule.parse(re.sub(r"\d+([FBIW])", r"0\1", line)), Costs(forward=1, backward=2))
@@ -107,7 +107,7 @@ def _held(orders: list[str]) -> list[float]:
     return [float(timeline_of_line(line).peak_activations[0]) for line in orders]
 
 
-MISTAKES = [
+MISTAKES = (
     KnownMistake("never-frees", "this counts all forwards: a backward frees the activations of its microbatch", _most_held({"F": 1})),
     KnownMistake(
         "frees-at-input-gradient",
@@ -122,22 +122,29 @@ MISTAKES = [
     KnownMistake("ignores-split-backwards", "where the backward is split, W frees the activations", _most_held({"F": 1, "B": -1})),
     KnownMistake(
         "one-too-low",
-        "a device holds 1 while it runs a forward and its backward: add the forward first, then compare with the largest number so far",
+        "a device holds the activations while it runs a forward and its backward: add the forward first, then compare with the largest "
+        "number so far",
         _none_at_first,
+        under={"places-left": "a forward takes a place until its backward ends: take the place first, then compare with the fewest so far"},
     ),
     KnownMistake(
         "held-at-the-end",
         "this is what a device holds at the end of its order: keep the largest number on the way",
         lambda orders: [0 for _ in orders],
+        under={"places-left": "these are the places that are free at the end of the order: keep the fewest on the way"},
     ),
     KnownMistake(
         "one-everywhere",
-        "this is 1 for every device: add one for each forward along the order, and keep the largest number that the device reaches",
+        "this counts one forward for every device: add each forward along the order, and keep the largest number that the device reaches",
         lambda orders: [1 for _ in orders],
+        under={
+            "places-left": "this takes one place on every device: take one for each forward along the order, and keep the fewest that are "
+            "free"
+        },
     ),
     KnownMistake(
         "longest-run",
-        "this is the longest run of forwards without a backward between them: before such a run the device can hold other activations",
+        "this counts the longest run of forwards without a backward between them: before such a run the device can hold other activations",
         lambda orders: [max(map(len, re.findall("F+", re.sub(r"[^FBIW]", "", line)))) for line in orders],
     ),
     KnownMistake(
@@ -147,19 +154,25 @@ MISTAKES = [
     ),
     KnownMistake(
         "formula",
-        "this is min(K-d, M), the formula for 1F1B: other orders have other peaks, so read the order",
+        "this comes from min(K-d, M), the formula for 1F1B: other orders have other peaks, so read the order",
         _formula,
     ),
     KnownMistake(
         "one-peak-for-all",
-        "this is the same number for all devices: each device has a peak of its own, so begin again for each line",
+        "this takes the largest peak for all devices: each device has a peak of its own, so begin again for each line",
         lambda orders: [max(_held(orders))] * len(orders),
     ),
-    KnownMistake("reversed", "device 0 comes first in the list", lambda orders: _held(orders)[::-1]),
+    KnownMistake(
+        "reversed",
+        "device 0 comes first in the list",
+        lambda orders: _held(orders)[::-1],
+        under={"last-line-first": None},
+    ),
     KnownMistake(
         "sorted",
-        "these are the right numbers from the largest to the smallest: give them in the order of the lines",
+        "these are the right peaks, but sorted: give them in the order of the lines",
         lambda orders: sorted(_held(orders), reverse=True),
+        under={"last-line-first": "these are the right peaks, but sorted: give them from the last line to the first"},
     ),
     KnownMistake(
         "one-digit",
@@ -171,58 +184,57 @@ MISTAKES = [
         "a microbatch can have two digits: 0F10 is the forward of microbatch 10, and its letter is not the second character from the end",
         lambda orders: _most_held({"F": 1, "B": -1, "W": -1})([re.sub(r"\d+[FBIW]\d\d+", "", line) for line in orders]),
     ),
-]
+)
 
 ROOM = 16  # activations on a device
-GIGABYTES = 3  # of one activation
-
-# The words of a twist, and the function that takes its number for a line, and the stage of the line, and returns the peak.
-COUNTS: dict[str, tuple[str, Callable[[float, int], float]]] = {
-    "one-held": ("each device holds one more activation all the time, which no operation frees", lambda number, stage: number - 1),
-    "two-held": ("each device holds two more activations all the time, which no operation frees", lambda number, stage: number - 2),
-    "as-many-held-as-the-stage": (
-        "the device of stage s holds s more activations all the time, which no operation frees",
-        lambda number, stage: number - stage,
-    ),
-    "places-left": (
-        f"each device has room for {ROOM} activations, and the function returns for each the fewest places that are free on the way",
-        lambda number, stage: ROOM - number,
-    ),
-    "gigabytes": (
-        f"an activation takes {GIGABYTES} GB, and the function returns the most GB that each device holds",
-        lambda number, stage: number / GIGABYTES,
-    ),
-}
+GIGABYTES, WEIGHTS = 3, 10  # GB of one activation, and of the weights on a device
 
 
-def _counted_by(count: Callable[[float, int], float], from_the_last: bool) -> Callable[[Function], Function]:
-    """Return what makes a function for the task on the page from one that counts in another way, or begins with the last line."""
+def _held_by_stage(sign: int) -> Callable[[Any, tuple[Any, ...]], Any]:
+    """Return the change that adds the number of its stage to each peak, or takes it away."""
 
-    def standard(function: Function) -> Function:
-        @wraps(function)
-        def peaks(orders: list[str], *others: Any) -> Any:
-            stages = [int(match[0]) if (match := re.match(r"\d+", line)) else 0 for line in orders]
+    def change(values: Any, case: tuple[Any, ...]) -> Any:
+        stages = [Op.parse(line.split()[0]).stage for line in case[0]]
+        return like(values, [value + sign * stage for value, stage in zip(values, stages, strict=True)])
 
-            def read(result: Any) -> list[float]:
-                return require_numbers(plain_values(result), len(stages), "peak of a device")
-
-            def on_the_page(numbers: list[float]) -> list[float]:
-                in_order = numbers[::-1] if from_the_last else numbers
-                return [count(number, stage) for number, stage in zip(in_order, stages, strict=True)]
-
-            return in_words_of_the_page(function(orders, *others), read, on_the_page)
-
-        return peaks
-
-    return standard
+    return change
 
 
-TWISTS = [
+EXAMPLES = (
+    Example((["0F0 0F1 0F2 0B0 0B1 0B2", "1F0 1B0 1F1 1B1 1F2 1B2"],), [3, 1]),
+    Example((["2F0 2I0 2F1 2I1 2F2 2I2 2W0 2W1 2W2"],), [3]),
+)
+TWISTS = (
     Twist(
-        name + "-last-line-first" * from_the_last,
-        words + "; the list that the function returns begins with the last line" * from_the_last,
-        _counted_by(count, from_the_last),
-    )
-    for name, (words, count) in COUNTS.items()
-    for from_the_last in (False, True)
-]
+        "one-held", "each device holds one more activation all the time, which no operation frees", result=shifted(1), about="always held"
+    ),
+    Twist(
+        "two-held", "each device holds two more activations all the time, which no operation frees", result=shifted(2), about="always held"
+    ),
+    Twist(
+        "as-many-held-as-the-stage",
+        "the device of stage s holds s more activations all the time, which no operation frees",
+        result=Map(_held_by_stage(1), _held_by_stage(-1)),
+        about="always held",
+    ),
+    Twist(
+        "places-left",
+        f"each device has room for {ROOM} activations, and the function returns for each the fewest places that are free on the way",
+        result=taken_from(lambda case: ROOM),
+        about="unit",
+    ),
+    Twist(
+        "gigabytes",
+        f"an activation takes {GIGABYTES} GB, and the function returns the most GB that each device holds",
+        result=scaled(GIGABYTES),
+        about="unit",
+    ),
+    Twist(
+        "gigabytes-with-weights",
+        f"an activation takes {GIGABYTES} GB, the weights on a device take {WEIGHTS} GB, and the function returns the most GB that each "
+        "device holds, weights included",
+        result=scaled(GIGABYTES).then(shifted(WEIGHTS)),
+        about="unit",
+    ),
+    Twist("last-line-first", "the list that the function returns begins with the last line", result=REVERSED),
+)

@@ -10,14 +10,14 @@ import numpy as np
 from hybridlab import formulas
 from hybridlab.checks import counted, known_name
 from hybridlab.costs import Costs
-from hybridlab.course.published import report, zero_bubble
-from hybridlab.course.labs.lab03 import peaks
 from hybridlab.course.checking.answers import near, require_numbers, require_orders, require_parts, require_text
 from hybridlab.course.checking.builds import build_task
 from hybridlab.course.checking.checking import Feedback, PartialCredit, right, task, wrong
 from hybridlab.course.checking.drawing import Drawing, marked_by
 from hybridlab.course.checking.expressions import Mistake, mistake_behind
 from hybridlab.course.checking.questions import Number, Question, number_task
+from hybridlab.course.labs.lab03 import peaks
+from hybridlab.course.published import report, zero_bubble
 from hybridlab.errors import InvalidSchedule
 from hybridlab.schedule import Op, Schedule
 from hybridlab.schedules import build
@@ -34,7 +34,7 @@ OPEN_OPTIMUM = 370.0  # ms, proven by hybridlab.bound.optimum; a test proves it 
 OPEN_WITHIN = 0.05  # a share: how much longer than the shortest order an answer may take
 
 
-@number_task("lab03.t1", title="The other number", draws={"microbatches": range(4, 9), "slow": (1.5, 2.0, 3.0)})
+@number_task("lab03.t1", title="The other number", draws={"microbatches": range(4, 9), "slow": (1.5, 2.0, 2.5, 3.0)})
 def the_other_number(microbatches: int = 4, slow: float = 1.5) -> Question:
     """Ask for idle time / ideal time of 1F1B on 3 devices, if the last one takes ``slow`` times as long."""
     costs = Costs(forward=[10, 10, 10 * slow], backward=[20, 20, 20 * slow])
@@ -84,7 +84,7 @@ def the_other_number(microbatches: int = 4, slow: float = 1.5) -> Question:
         ],
     )
     sizes = f"1F1B on 3 devices with {microbatches} microbatches, where the last device takes {slow:g} times 10 and 20 ms"
-    lesson = f"with this r the bubble ratio is r / (1 + r) = {ratio:.3f}, as the picture states"
+    lesson = f"with this r the bubble ratio is r / (1 + r) = {ratio:.3f}"
     return Question(f"give idle / ideal of {sizes}, to 2 decimals", [number], lesson)
 
 
@@ -154,6 +154,7 @@ def enough_microbatches(devices: int = 8, percent: int = 10) -> Question:
     cases=peaks.orders_to_count,
     mistakes=peaks.MISTAKES,
     twists=peaks.TWISTS,
+    examples=peaks.EXAMPLES,
     lesson="the count depends on the order alone: no costs, no times",
 )
 def peaks_of_orders(answer: Any, orders: list[str]) -> Feedback:
@@ -178,26 +179,33 @@ def _op_that_holds(timeline: Timeline, device: int, count: float) -> Op:
     return timeline.ops[int(rows[np.argmin(timeline.start[rows])])]
 
 
-@number_task("lab03.t4", title="Thirty milliseconds")
-def thirty_milliseconds() -> Question:
+@number_task("lab03.t4", title="Thirty milliseconds", draws={"stages": (2, 3, 4, 5), "microbatches": (8, 10, 11, 13, 14)})
+def thirty_milliseconds(stages: int = report.STAGES, microbatches: int = report.MICROBATCHES) -> Question:
     """Ask for the fill and drain of the report's pipeline in ms; section 7.2.2 of the report says 30 ms."""
     costs = Costs(forward=report.FORWARD, backward=report.BACKWARD)
-    timeline = simulate(build("1f1b", report.STAGES, report.MICROBATCHES), costs)
-    truth = float(timeline.makespan - timeline.busy[0])
+    timeline = simulate(build("1f1b", stages, microbatches), costs)
+    truth, last = float(timeline.makespan - timeline.busy[0]), stages - 1
+    fill, drain = last * report.FORWARD, last * report.BACKWARD
     number = Number(
         "a time in ms",
         truth,
-        hint="fill and drain do not lengthen the run by {value} ms: when does device 1 start, and how long after its last backward does "
-        "device 0 end?",
+        hint=f"fill and drain do not lengthen the run by {{value}} ms: when does device {last} start, and how long after its last backward "
+        "does device 0 end?",
         given={"ratio": timeline.bubble_ratio},
         mistakes=[
             (30, "printed-figure", "30 ms is the printed figure, but the first forward alone keeps device 1 waiting for 50 ms"),
-            (50, "fill-alone", "50 ms is the fill, while device 1 waits for its first forward: the drain comes on top"),
-            (80, "drain-alone", "80 ms is the drain, while device 0 waits for its last backward: the fill comes on top"),
+            (fill, "fill-alone", f"{fill:g} ms is the fill, while device {last} waits for its first forward: the drain comes on top"),
+            (drain, "drain-alone", f"{drain:g} ms is the drain, while device 0 waits for its last backward: the fill comes on top"),
             (
-                2 * truth,
+                stages * truth,
                 "both-devices-added",
-                "this adds up the idle time of both devices: they idle side by side, so the run gets longer by one of them",
+                f"this adds up the idle time of {'both' if stages == 2 else 'all'} devices: they idle side by side, so the run gets longer "
+                "by one of them",
+            ),
+            (
+                report.FORWARD + report.BACKWARD,
+                "another-pipeline",
+                f"this is the fill and the drain of the report's pipeline of {report.STAGES} stages: this one has {stages}",
             ),
             (truth / 2, "halved-times", "this halves the times: 50 and 80 ms are the times of one stage here"),
             (timeline.makespan, "makespan", "this is the makespan: take away what a device that never waits needs"),
@@ -211,7 +219,8 @@ def thirty_milliseconds() -> Question:
             ),
         ],
     )
-    prompt = "give the time in ms by which fill and drain lengthen the run of 2 stages, 8 microbatches, 50 and 80 ms a stage"
+    sizes = f"{stages} stages, {microbatches} microbatches, 50 and 80 ms a stage"
+    prompt = f"give the time in ms by which fill and drain lengthen the run of {sizes}"
     lesson = "(K-1)F to fill and (K-1)B to drain, as the report itself has it in section 5.3; 30 would be B - F"
     return Question(prompt, [number], lesson)
 
@@ -265,55 +274,74 @@ def a_schedule_that_fits(answer: object) -> Feedback:
     return wrong(*(mistake_behind(values, mistakes, partial(near, within=0.01)) or (code, hint)))
 
 
-@number_task("lab03.t6", title="The price of messages", points=2)
-def the_price_of_messages() -> Question:
-    """Ask how many ms latency adds to 1F1B's makespan. The times are those of the model 6.2B; 64 microbatches, 16 devices."""
-    run, devices = zero_bubble.RUNS[-1], 16
-    truth = _cost_of_latency(run, devices)
+@number_task(
+    "lab03.t6",
+    title="The price of messages",
+    points=2,
+    draws={"devices": (16, 32), "microbatches": (64, 96, 128), "place": (-1, -2, -3, -4)},
+)
+def the_price_of_messages(devices: int = 16, microbatches: int = 64, place: int = -1) -> Question:
+    """Ask how many ms latency adds to 1F1B's makespan, with the times of the measured run at a place of ``RUNS``."""
+    run, sizes = zero_bubble.RUNS[place], (devices, microbatches)
+    truth = _cost_of_latency(run, *sizes)
+    others = [other for other in zero_bubble.RUNS if other is not run]
     number = Number(
         "a time in ms",
         truth,
         decimals=1,
         hint="messages do not lengthen the step by {value} ms: how long is the step with messages, and how long without them?",
         mistakes=[
-            (_cost_of_latency(run, run.devices), "another-pipeline", "this is the cost of messages on 8 devices: here the pipeline has 16"),
             (
-                30 * run.latency,
+                _cost_of_latency(run, run.devices, microbatches),
+                "another-pipeline",
+                f"this is the cost of messages on {run.devices} devices: here the pipeline has {devices}",
+            ),
+            (
+                2 * (devices - 1) * run.latency,
                 "gpipe",
                 "this is what messages cost GPipe, 2(K-1)C: in 1F1B devices wait for them again every K microbatches",
             ),
-            (120 * run.latency, "no-fixed-part", "this lacks the part that does not grow with M, 2(K-2)C"),
+            (
+                2 * (devices - 1) * microbatches / devices * run.latency,
+                "no-fixed-part",
+                "this lacks the part that does not grow with M, 2(K-2)C",
+            ),
             (round(truth), "too-few-decimals", "{value} is right without decimals, but the task asks for 1 decimal"),
             (run.latency, "one-message", "this is one message: a step waits for many, one after the other"),
             ("near(value, truth / 1000, 6e-4)", "seconds", "this is in seconds: give ms"),
             (
-                _makespan_of_run(run, devices, True),
+                _makespan_of_run(run, *sizes, run.latency),
                 "step-with-messages",
                 "this is the whole step with messages: take away the step without them",
             ),
             (
-                _makespan_of_run(run, devices, False),
+                _makespan_of_run(run, *sizes, 0.0),
                 "step-without-messages",
                 "this is the whole step without messages: take it away from the step with them",
             ),
             (
-                " or ".join(f"near(value, {_cost_of_latency(other, devices)!r}, 0.05)" for other in zero_bubble.RUNS[:-1]),
+                " or ".join(f"near(value, {_cost_of_latency(other, *sizes)!r}, 0.05)" for other in others),
                 "another-run",
-                "this is the cost of messages with the times of another run: RUNS[-1] is 6.2B with 64 microbatches",
+                f"this is the cost of messages with the times of another run: RUNS[{place}] is {run.model} with {run.microbatches} "
+                "microbatches",
             ),
         ],
     )
-    prompt = "give the time in ms, to 1 decimal, by which messages lengthen the 1F1B step on 16 devices with the times of RUNS[-1]"
+    prompt = (
+        f"give the time in ms, to 1 decimal, by which messages lengthen the 1F1B step on {devices} devices with {microbatches} "
+        f"microbatches and the times of RUNS[{place}]"
+    )
     lesson = "the makespan with messages less the one without; [2(K-1)M/K + 2(K-2)]C gives the same"
     return Question(prompt, [number], lesson)
 
 
-def _makespan_of_run(run: zero_bubble.ZeroBubbleRun, devices: int, latency: bool) -> float:
-    return float(simulate(build("1f1b", devices, run.microbatches), run.costs(latency)).makespan)
+def _makespan_of_run(run: zero_bubble.ZeroBubbleRun, devices: int, microbatches: int, latency: float) -> float:
+    backward = run.input_gradient + run.weight_gradient
+    return formulas.one_f_one_b_makespan(devices, microbatches, run.forward, backward, latency)
 
 
-def _cost_of_latency(run: zero_bubble.ZeroBubbleRun, devices: int) -> float:
-    return _makespan_of_run(run, devices, True) - _makespan_of_run(run, devices, False)
+def _cost_of_latency(run: zero_bubble.ZeroBubbleRun, devices: int, microbatches: int) -> float:
+    return _makespan_of_run(run, devices, microbatches, run.latency) - _makespan_of_run(run, devices, microbatches, 0.0)
 
 
 @task(

@@ -2,12 +2,15 @@
 
 import re
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from functools import cache
 from itertools import cycle
 
 import numpy as np
 
-from hybridlab.course.labs.lab03 import peaks
 from hybridlab.course.checking.builds import Case, KnownMistake
+from hybridlab.course.checking.twists import Example
+from hybridlab.course.labs.lab03 import peaks
 from hybridlab.schedule import Schedule
 from hybridlab.step.recomputation import recomputed_peak
 
@@ -21,6 +24,7 @@ def orders_and_shares(rng: np.random.Generator) -> Iterator[Case]:
         yield Case((*case.arguments, kept), f"{case.words}, kept = {kept:g}")
 
 
+@cache
 def peak_of_line(line: str, kept: float) -> float:
     """Return the peak of one device's line as if it were the only device: the peak depends on the order of this device alone."""
     return float(recomputed_peak(Schedule.parse(re.sub(r"\d+([FBIW])", r"0\1", line)), kept)[0])
@@ -31,7 +35,11 @@ def _peaks(orders: list[str], kept: float) -> list[float]:
 
 
 def _walk(begins: Mapping[str, tuple[float, float]], ends: Mapping[str, tuple[float, float]]) -> Count:
-    """Return a function that counts along each line. An operation adds a + b kept when it begins, and takes c + d kept when it ends."""
+    """Return a function that counts along each line.
+
+    By the kind of an operation, ``begins`` has what it adds when it begins, and ``ends`` what it frees when it ends. A pair (a, b) stands
+    for a + b ``kept``.
+    """
 
     def count(orders: list[str], kept: float) -> list[float]:
         found = []
@@ -51,28 +59,28 @@ def _walk(begins: Mapping[str, tuple[float, float]], ends: Mapping[str, tuple[fl
 WHOLE, KEPT, REST = (1, 0), (0, 1), (1, -1)  # a whole activation, what is kept of it, and what is computed again
 
 _counted = _walk({"F": KEPT, "B": REST, "I": REST}, {"B": WHOLE, "W": WHOLE})  # the right way, also for a line that lacks operations
-SENTENCES = {mistake.code: mistake.sentence for mistake in peaks.MISTAKES}
+IN_LAB_3 = {mistake.code: mistake for mistake in peaks.MISTAKES}
 
 
 def _as_in_lab_3(code: str, result: Count) -> KnownMistake:
-    """Return a mistake that lab 3's build has, too, with the sentence that is told there."""
-    return KnownMistake(code, SENTENCES[code], result)
+    """Return a mistake that lab 3's build has, too, with the sentences that it has there."""
+    return replace(IN_LAB_3[code], result=result)
 
 
-MISTAKES = [
+MISTAKES = (
     KnownMistake(
         "nothing-recomputed",
-        "this is the peak without recomputation: after its forward a microbatch keeps only the share `kept`",
+        "this counts the peak without recomputation: after its forward a microbatch keeps only the share `kept`",
         _walk({"F": WHOLE}, {"B": WHOLE, "W": WHOLE}),
     ),
     KnownMistake(
         "never-whole",
-        "a backward needs the whole activations: from the beginning of B or I a microbatch takes 1, not `kept`",
+        "a backward needs the whole activations: from the beginning of B or I a device holds all of them, not the share `kept`",
         _walk({"F": KEPT}, {"B": KEPT, "W": KEPT}),
     ),
     KnownMistake(
         "whole-in-the-forward",
-        "this counts the whole activations while a forward runs: in this task a forward adds `kept` alone",
+        "this counts the whole activations while a forward runs: in this task a forward adds the share `kept` alone",
         _walk({"F": WHOLE, "B": REST, "I": REST}, {"F": REST, "B": WHOLE, "W": WHOLE}),
     ),
     KnownMistake(
@@ -87,13 +95,13 @@ MISTAKES = [
     ),
     KnownMistake(
         "kept-and-whole",
-        "what was kept is a part of the whole activations: when a backward begins, 1 - kept is added, not 1",
+        "what was kept is a part of the whole activations: when a backward begins, the share 1 - kept is added, not all",
         _walk({"F": KEPT, "B": WHOLE, "I": WHOLE}, {"B": (1, 1), "W": (1, 1)}),
     ),
     KnownMistake(
         "one-whole-at-most",
-        "this is (p - 1) kept + 1, with at most one whole microbatch: after I the activations stay whole until the end of W, so several "
-        "microbatches can be whole at once",
+        "this comes from (p - 1) kept + 1, with at most one whole microbatch: after I the activations stay whole until the end of W, so "
+        "several microbatches can be whole at once",
         lambda orders, kept: [(most - 1) * kept + 1 for most in _peaks(orders, 1.0)],
     ),
     _as_in_lab_3("one-peak-for-all", lambda orders, kept: [max(_peaks(orders, kept))] * len(orders)),
@@ -107,4 +115,9 @@ MISTAKES = [
     _as_in_lab_3("one-digit", lambda orders, kept: [0 if re.match(r"\d\d", line) else peak_of_line(line, kept) for line in orders]),
     _as_in_lab_3("one-digit-microbatch", lambda orders, kept: _counted([re.sub(r"\d+[FBIW]\d\d+", "", line) for line in orders], kept)),
     _as_in_lab_3("held-at-the-end", lambda orders, kept: [0.0 for _ in orders]),
-]
+)
+
+EXAMPLES = (
+    Example((["0F0 0F1 0F2 0B0 0B1 0B2", "1F0 1B0 1F1 1B1 1F2 1B2"], 0.25), [1.5, 1.0]),
+    Example((["2F0 2I0 2F1 2I1 2W0 2W1"], 0.25), [2.0]),
+)

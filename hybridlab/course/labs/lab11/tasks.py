@@ -5,12 +5,12 @@ from typing import Any
 from hybridlab import formulas
 from hybridlab.checks import counted, short_repr, whole_number
 from hybridlab.costs import Costs
-from hybridlab.course.labs.lab03 import peaks
-from hybridlab.course.labs.lab11 import recomputed_peaks
 from hybridlab.course.checking.answers import near, require_count, require_numbers, require_parts, require_text
 from hybridlab.course.checking.builds import build_task
 from hybridlab.course.checking.checking import Feedback, right, task, wrong
 from hybridlab.course.checking.questions import Number, Question, number_task
+from hybridlab.course.labs.lab03 import peaks
+from hybridlab.course.labs.lab11 import recomputed_peaks
 from hybridlab.errors import HybridLabError
 from hybridlab.schedule import Op
 from hybridlab.schedules import REGISTRY, build
@@ -233,9 +233,9 @@ def run_batch(name: str, microbatches: int, recompute: bool, chunks: int | None 
     >>> timeline.makespan, peak
     (1780.0, 32.0)
     """
-    size, part = SAMPLES / whole_number(microbatches, "microbatches"), int(recompute)
+    size, again = SAMPLES / whole_number(microbatches, "microbatches"), int(recompute)  # again: the share of a forward that runs twice
     schedule = build(name, DEVICES, microbatches, chunks)
-    costs = Costs(forward=5 * size, backward=(10 + 5 * part) * size, weight_share=1 / (2 + part), p2p=10)
+    costs = Costs(forward=5 * size, backward=(10 + 5 * again) * size, weight_share=1 / (2 + again), p2p=10)
     peak = recomputed_peak(schedule, KEPT if recompute else 1.0).max()
     return simulate(schedule, costs), round(float(peak) * size, 6) + SECOND_COPY * (schedule.copies - 1)
 
@@ -249,6 +249,7 @@ def run_batch(name: str, microbatches: int, recompute: bool, chunks: int | None 
     cases=recomputed_peaks.orders_and_shares,
     mistakes=recomputed_peaks.MISTAKES,
     twists=peaks.TWISTS,
+    examples=recomputed_peaks.EXAMPLES,
     within=1e-9,
     without=("recomputed_peak",),
     lesson="recomputation saves memory between a forward and its backward, and nothing between an input gradient and its weight gradient",
@@ -263,6 +264,6 @@ def peaks_with_recomputation(answer: Any, orders: list[str], kept: float) -> Fee
         peak = recomputed_peaks.peak_of_line(line, kept)
         if not near(value, peak, 1e-9):
             device = Op.parse(line.split()[0]).stage
-            told = f"device {device} runs {line}: its peak is {peak:g}; you returned {value:g}"
-            return wrong("too-much" if value > peak else "too-little", told)
+            holds = f"device {device} runs {line}: its peak is {peak:g}; you returned {value:g}"
+            return wrong("too-much" if value > peak else "too-little", holds)
     return right()
