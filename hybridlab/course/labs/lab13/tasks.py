@@ -8,42 +8,55 @@ import numpy as np
 from hybridlab import formulas
 from hybridlab.costs import Costs
 from hybridlab.course.checking.answers import Orders, near, require_number, require_orders, require_parts, require_text
-from hybridlab.course.labs.lab13.automatic import MISTAKES, Model, judge_models, models_to_schedule, read_order_of_models
-from hybridlab.course.labs.lab13.automatic_twists import AUTOMATIC_TWISTS
 from hybridlab.course.checking.builds import build_task
 from hybridlab.course.checking.checking import Feedback, PartialCredit, right, task, wrong
 from hybridlab.course.checking.drawing import Drawing, marked_by
 from hybridlab.course.checking.questions import Number, Question, number_task
+from hybridlab.course.labs.lab13.scheduler import EXAMPLES, MISTAKES, TWISTS, Model, judge_models, models_to_schedule, read_orders
 from hybridlab.errors import InvalidSchedule
 from hybridlab.schedule import Schedule
 from hybridlab.schedules import REGISTRY, build, known_schedule
 from hybridlab.simulation import simulate
 from hybridlab.timeline import Timeline
 
-THREE_TIMES = ((10, 12, 6), (10, 6, 12), (8, 12, 10))  # F, I, W in ms
 UNEVEN = Costs(forward=[30, 10, 10], backward=[30, 30, 40], weight_share=[2 / 3, 2 / 3, 3 / 4])  # ms, task 4
 ROOM = 12  # microbatches whose activations fit on a device
 
+Times = tuple[float, float, float]  # F, I and W in ms
 
-@number_task("lab13.t1", title="ZB-H1's bubble by hand", points=2)
-def bubbles_by_hand() -> Question:
-    """Ask for the bubble of ZB-H1, which is makespan minus work, for three sets of times; 6 devices, 12 microbatches."""
+
+@number_task(
+    "lab13.t1",
+    title="ZB-H1's bubble by hand",
+    points=2,
+    draws={
+        "devices": (5, 6, 7, 8),
+        "a": ((10, 12, 6), (12, 10, 8), (11, 13, 7), (9, 14, 6)),
+        "b": ((10, 6, 12), (12, 8, 14), (14, 9, 16), (11, 7, 10)),
+        "c": ((8, 12, 10), (9, 14, 12), (7, 11, 9), (10, 15, 12)),
+    },
+)
+def bubbles_by_hand(devices: int = 6, a: Times = (10, 12, 6), b: Times = (10, 6, 12), c: Times = (8, 12, 10)) -> Question:
+    """Ask for the bubble of ZB-H1, which is makespan minus work, for three models with times F, I, W in ms; 12 microbatches."""
+    models = {"a": a, "b": b, "c": c}
+    written = ", ".join(f"{forward}, {i} and {w} ms in model {name}" for name, (forward, i, w) in models.items())
     return Question(
-        "give ZB-H1's bubble in whole ms for each of the three models, as a list of three numbers",
-        [_bubble(model, *times) for model, times in zip("abc", THREE_TIMES, strict=True)],
+        f"give ZB-H1's bubble in whole ms for each of the three models, as a list of three numbers, on {devices} devices with 12 "
+        f"microbatches; F, I and W take {written}",
+        [_bubble(name, devices, *times) for name, times in models.items()],
         "the longest chain is that of the last input gradient in a, of the last device in b, and of the first input gradient in c",
     )
 
 
-def _bubble(model: str, forward: float, input_gradient: float, weight_gradient: float) -> Number:
+def _bubble(model: str, devices: int, forward: float, input_gradient: float, weight_gradient: float) -> Number:
     """Return the bubble of one model, with the known mistakes."""
-    microbatches, others, term = 12, 5, forward + input_gradient - weight_gradient
-    makespan = formulas.zb_h1_makespan(others + 1, microbatches, forward, input_gradient + weight_gradient, weight_gradient)
+    microbatches, others, term = 12, devices - 1, forward + input_gradient - weight_gradient
+    makespan = formulas.zb_h1_makespan(devices, microbatches, forward, input_gradient + weight_gradient, weight_gradient)
     bubble = makespan - microbatches * (forward + input_gradient + weight_gradient)
     return Number(
         "bubble of a model in ms",
         bubble,
-        hint="not {value} ms: when does device 0 wait, and when does device 5 start?",
+        hint=f"not {{value}} ms: when does device 0 wait, and when does device {others} start?",
         label=f"model {model}: ",
         fields=(f"Bubble of model {model} in ms",),
         decimals=2,
@@ -70,8 +83,8 @@ def _bubble(model: str, forward: float, input_gradient: float, weight_gradient: 
             ),
             (others * (term + 2 * weight_gradient), "1f1b", "this is 1F1B's bubble, (K-1)(F + B): under ZB-H1 devices wait only for I"),
             (others * (term - weight_gradient), "zb-h2", "this is ZB-H2's bubble, with F + I - 2W: the warm-up of ZB-H1 is half as long"),
-            (6 * bubble / others, "all-devices", "this counts all 6 devices: a microbatch has 5 others to pass"),
-            (bubble / others, "one-device-alone", "this is the wait for one device: a microbatch has 5 to pass"),
+            (devices * bubble / others, "all-devices", f"this counts all {devices} devices: a microbatch has {others} others to pass"),
+            (bubble / others, "one-device-alone", f"this is the wait for one device: a microbatch has {others} to pass"),
             (makespan, "whole-step", "this is the whole step: take away the work of a device, M(F + I + W)"),
             (100 * bubble / makespan, "per-cent", "this is the bubble ratio in per cent: give ms"),
             (bubble / makespan, "bubble-ratio", "this is the bubble ratio: give ms"),
@@ -219,9 +232,10 @@ def _judge_shorter(schedule: Schedule) -> Feedback:
     points=10,
     signature="zero_bubble(K, M, F, I, W, C, cap)",
     cases=models_to_schedule,
-    reads=read_order_of_models,
+    reads=read_orders,
     mistakes=MISTAKES,
-    twists=AUTOMATIC_TWISTS,
+    twists=TWISTS,
+    examples=EXAMPLES,
     lesson="a device first runs what another device waits for, and fills its gaps with weight gradients, which also free its memory",
     without=("build", "optimum"),
     partial_credit=[

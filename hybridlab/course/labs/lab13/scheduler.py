@@ -1,4 +1,4 @@
-"""The build of lab 13, an automatic scheduler: its cases, how its orders are read and judged, and its known mistakes."""
+"""The build of lab 13, an automatic scheduler: its cases, how its orders are read and judged, its known mistakes and its twists."""
 
 import re
 from collections.abc import Callable, Iterator, Sequence
@@ -15,20 +15,23 @@ from hybridlab.course.checking.answers import Orders, is_empty, plain_values, re
 from hybridlab.course.checking.builds import Case, KnownMistake
 from hybridlab.course.checking.checking import Feedback, right, wrong
 from hybridlab.course.checking.drawing import Drawing, marked_by
+from hybridlab.course.checking.maps import REVERSED, Map, one_way, operations, scaled, words
+from hybridlab.course.checking.twists import Example, Twist
 from hybridlab.errors import HybridLabError, InvalidSchedule
 from hybridlab.schedule import Kind, Schedule
 from hybridlab.schedules import build
 from hybridlab.simulation import simulate
 from hybridlab.timeline import Timeline
 
-# K, M, the times F, I and W of each device in ms, the latency C in ms, and cap. Under a twist C is a pair, for forwards and for gradients,
-# and cap a list with a number for each device.
+# K, M, the times F, I and W of each device in ms, the latency C in ms, and cap. Under a twist C is a pair, for activations and for
+# gradients, and cap a list with a number for each device.
 Model = tuple[int, int, list[float], list[float], list[float], Any, Any]
 
-EXAMPLE: Model = (8, 24, [10] * 8, [8] * 8, [12] * 8, 5, 12)  # that of task 3
+EXAMPLE_MODEL: Model = (8, 24, [10] * 8, [8] * 8, [12] * 8, 5, 12)  # that of task 3
 SIZES = [(1, 1, 1), (1, 3, 1), (2, 1, 1), (2, 3, 2), (3, 2, 3), (2, 4, 1), (4, 3, 2), (4, 8, 4), (5, 12, 3), (11, 12, 11)]  # K, M, cap
 MODELS_IN_A_SET = 8  # and the example
 WITHIN = 1e-6  # ms
+GIGABYTES = 3  # of an activation, under a twist
 WAY = 1 / 3  # of the way from ZB-H1 to the lower bound, in the sum of all makespans of a set
 
 
@@ -37,7 +40,7 @@ def models_to_schedule(rng: np.random.Generator) -> Iterator[Case]:
     for devices, microbatches, cap in SIZES:
         size = f"{counted(devices, 'device')} and {counted(microbatches, 'microbatch')}"
         yield _case_of_models([_model(rng, devices, microbatches, cap, True, int(rng.choice([0, 1, 3])))], f"{size}, cap {cap}")
-    for words, uneven, latencies in (
+    for stages, uneven, latencies in (
         ("even stages", False, (2, 7)),
         ("uneven stages and no latency", True, (0, 1)),
         ("uneven stages and a latency", True, (3, 9)),
@@ -49,7 +52,7 @@ def models_to_schedule(rng: np.random.Generator) -> Iterator[Case]:
                 int(rng.integers(low, high)) for low, high in ((2 * devices, 3 * devices), (-(-3 * devices // 2), 2 * devices))
             )
             models.append(_model(rng, devices, microbatches, cap, uneven, int(rng.integers(*latencies))))
-        yield _case_of_models([*models, EXAMPLE], f"{MODELS_IN_A_SET} models with {words} and the example")
+        yield _case_of_models([*models, EXAMPLE_MODEL], f"{MODELS_IN_A_SET} models with {stages} and the example")
 
 
 def _model(rng: np.random.Generator, devices: int, microbatches: int, cap: int, uneven: bool, latency: int) -> Model:
@@ -66,29 +69,23 @@ def _each(call: Callable[..., Any], models: Sequence[Model]) -> list[Any]:
     return [call(*model) for model in models]
 
 
-def changed_models(change: Callable[[Model], Model]) -> Callable[[np.random.Generator], Iterator[Case]]:
-    """Return the cases of a twist, in which ``change`` makes another model of each."""
-
-    def cases(rng: np.random.Generator) -> Iterator[Case]:
-        for case in models_to_schedule(rng):
-            yield replace(case, arguments=([change(model) for model in case.arguments[0]],))
-
-    return cases
+def _with_models(change: Callable[[Model], Model], words: Callable[[str], str]) -> Callable[[Case], Case]:
+    """Return what makes the case of a twist from a case of the text: ``change`` makes another model of each, ``words`` describes them."""
+    return lambda case: replace(case, arguments=([change(model) for model in case.arguments[0]],), words=words(case.words))
 
 
-def read_order_of_model(result: Any) -> Orders:
-    """Return the order of each device that the function has returned for one model."""
+def read_orders(results: Sequence[Any]) -> list[Orders]:
+    """Return the orders that the function has returned for the models of a case."""
+    return [_read_order(result) for result in results]
+
+
+def _read_order(result: Any) -> Orders:
     plain = plain_values(result)
     if plain is None:
         raise HybridLabError("the function returns None: does it end in return?", "returns-nothing")
     if is_empty(plain):
         raise HybridLabError("the function returns no operations; return one text for each device, such as ['0F0 0I0 0W0']", "empty")
     return require_orders(plain)
-
-
-def read_order_of_models(results: Sequence[Any]) -> list[Orders]:
-    """Return the orders for all models of a case."""
-    return [read_order_of_model(result) for result in results]
 
 
 def judge_models(orders: Sequence[Orders], models: Sequence[Model]) -> Feedback:
@@ -108,9 +105,9 @@ def _judge_order(orders: Orders, model: Model) -> Timeline | Feedback:
     devices, microbatches, *_, cap = model
     if len(orders) != devices:
         return wrong("another-size", f"the result has {counted(len(orders), 'line')}, not one for each of {counted(devices, 'device')}")
-    full = next((op for order in orders for op in order if op.kind is Kind.B), None)
-    if full:
-        return wrong("full-backward", f"{full} is a full backward: write its input gradient I and its weight gradient W")
+    uncut = next((op for order in orders for op in order if op.kind is Kind.B), None)
+    if uncut:
+        return wrong("full-backward", f"{uncut} is a full backward: write its input gradient I and its weight gradient W")
     costs = costs_of_model(model)
     try:
         schedule = Schedule("yours", orders)
@@ -127,13 +124,12 @@ def _judge_order(orders: Orders, model: Model) -> Timeline | Feedback:
     over = np.flatnonzero(run.peak_activations > room)
     if over.size:
         device = int(over[0])
-        told = f"device {device} holds {run.peak_activations[device]:g} activations at once, and there is room for {room[device]}"
+        full = f"device {device} holds {run.peak_activations[device]:g} activations at once, and there is room for {room[device]}"
+        feedback = wrong("too-much-memory", full)
         if _most_before_input_gradients(orders[device]) <= room[device]:
             rule = "an activation is held until its weight gradient W ends, not until its input gradient I ends"
-            told, code = f"{told}: {rule}, and a forward for which there is no room must wait", "freed-by-input-gradient"
-        else:
-            code = "too-much-memory"
-        return replace(wrong(code, told), drawing=Drawing(orders, costs))
+            feedback = wrong("freed-by-input-gradient", f"{full}: {rule}, and a forward for which there is no room must wait")
+        return replace(feedback, drawing=Drawing(orders, costs))
     return run
 
 
@@ -249,7 +245,7 @@ def _one_by_one(devices: int, microbatches: int) -> str:
     return "\n".join(" ".join(f"{device}{kind}{each}" for each in range(microbatches) for kind in "FIW") for device in range(devices))
 
 
-MISTAKES = [
+MISTAKES = (
     KnownMistake(
         "zb-h1", "this is ZB-H1, whose order depends neither on the times nor on cap", _for_all(lambda *size: str(build("zb-h1", *size)))
     ),
@@ -276,4 +272,73 @@ MISTAKES = [
         "you take K for the number of microbatches, and M for the number of devices",
         _for_all(lambda devices, microbatches: _one_by_one(microbatches, devices)),
     ),
-]
+)
+
+
+def _count_from_the_last(stage: int, microbatch: int, case: tuple[Any, ...]) -> tuple[int, int]:
+    return (case[0] - 1 - stage if stage < case[0] else stage), microbatch
+
+
+def _exchange_letters(word: str, case: tuple[Any, ...]) -> str:
+    return word.translate(str.maketrans("IWiw", "WIwi"))
+
+
+def _add_room(model: Model) -> Model:
+    """Return a model in which every second device has room for one activation more."""
+    *first, cap = model
+    return (*first, [cap + device % 2 for device in range(model[0])])
+
+
+def _set_latencies_apart(model: Model) -> Model:
+    *first, latency, cap = model
+    return (*first, (max(latency - 2, 0), latency + 2), cap)
+
+
+FROM_THE_LAST = operations(_count_from_the_last, _count_from_the_last).then(REVERSED)
+MICROBATCH_FIRST = operations(lambda stage, microbatch, case: (microbatch, stage), lambda microbatch, stage, case: (stage, microbatch))
+OTHER_LETTERS = words(_exchange_letters, _exchange_letters)
+A_CAP_EACH = Map(lambda cap, case: cap if isinstance(cap, list) else [cap] * case[0], lambda caps, case: min(caps))
+TWO_LATENCIES = Map(lambda latency, case: latency if isinstance(latency, tuple) else (latency, latency), lambda both, case: max(both))
+CAPS_REVERSED = one_way(lambda cap: cap[::-1] if isinstance(cap, list) else cap)  # a list belongs to another twist
+
+EXAMPLES = (Example((2, 2, [10, 12], [9, 8], [7, 6], 1, 1), ["0F0 0I0 0W0 0F1 0I1 0W1", "1F0 1I0 1W0 1F1 1I1 1W1"]),)
+TWISTS = (
+    Twist(
+        "last-stage-first",
+        "forwards go from stage K-1 down to stage 0, and gradients come back from stage 0 up to stage K-1",
+        given={2: REVERSED, 3: REVERSED, 4: REVERSED, 6: CAPS_REVERSED},
+        result=FROM_THE_LAST,
+        about="places",
+    ),
+    Twist(
+        "caps",
+        "`cap` is a list with one number for each device",
+        given={6: A_CAP_EACH},
+        about="cap",
+        cases=_with_models(_add_room, lambda words: f"{words}, with room for one activation more on every second device"),
+    ),
+    Twist(
+        "other-letters",
+        "the letters are exchanged: an input gradient is written W, and a weight gradient I",
+        result=OTHER_LETTERS,
+    ),
+    Twist(
+        "two-latencies",
+        "`C` is a pair: the latency of messages with activations, and that of messages with gradients",
+        given={5: TWO_LATENCIES},
+        cases=_with_models(_set_latencies_apart, lambda words: words.replace("no latency", "a short latency")),
+    ),
+    Twist("reversed-lines", "text d of the result has the operations of device K-1-d", result=REVERSED),
+    Twist(
+        "microbatch-first",
+        "an operation is written microbatch, letter, stage: 3F0 is the forward of microbatch 3 on stage 0",
+        result=MICROBATCH_FIRST,
+        about="places",
+    ),
+    Twist(
+        "gigabytes",
+        f"an activation takes {GIGABYTES} GB, and `cap` is the memory of each device in GB",
+        given={6: scaled(GIGABYTES)},
+        about="cap",
+    ),
+)
