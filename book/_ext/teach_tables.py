@@ -1,6 +1,7 @@
 """Fills the tables on the page for instructors from the labs, their tasks and the grader, while the book is built.
 
-Before `book/teach.md` is read, Markdown replaces `{{ weeks }}`, `{{ rungs }}`, `{{ same_for_all }}`, `{{ limits }}` and `{{ exit_codes }}`.
+Before `book/teach.md` is read, Markdown replaces `{{ weeks }}`, `{{ partial_credit }}`, `{{ same_for_all }}`, `{{ limits }}` and
+`{{ exit_codes }}`.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ SEEDS = range(4)  # enough to see whether the numbers of a task are drawn
 
 def fill(text: str) -> str:
     """Return the page with the marks replaced."""
-    parts = {"weeks": weeks, "rungs": rungs, "same_for_all": same_for_all, "limits": limits, "exit_codes": exit_codes}
+    parts = {"weeks": weeks, "partial_credit": partial_credit, "same_for_all": same_for_all, "limits": limits, "exit_codes": exit_codes}
     return MARKS.sub(lambda mark: parts[mark[1]](), text)
 
 
@@ -49,13 +50,13 @@ def weeks() -> str:
     return table(["week", "lab", "minutes", "points", *KINDS], [*rows, ["", "all labs", "", str(total), "", "", ""]])
 
 
-def rungs() -> str:
+def partial_credit() -> str:
     """Return the tasks that give partial credit, and what an answer with it is."""
     tasks = [task for lab in every_lab() for task in spec(lab).tasks]
     rows = [
-        [f"`{task.key}`", rung.reached, f"{short_number(rung.share * task.points)} of {task.points}"]
+        [f"`{task.key}`", credit.reached, f"{short_number(credit.share * task.points)} of {task.points}"]
         for task in tasks
-        for rung in task.rungs
+        for credit in task.partial_credit
     ]
     return table(["task", "a wrong answer that is", "points"], rows)
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
-sys.path[:0] = [str(ROOT), str(ROOT / "tests/labs")]  # for the command, and for honest solutions
+sys.path[:0] = [str(ROOT), str(ROOT / "tests/labs"), str(ROOT / "book/_ext")]  # for the command, and for honest solutions
 
 from honest import honest_cell  # noqa: E402 - it can be imported only now
 

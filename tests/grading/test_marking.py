@@ -76,7 +76,7 @@ def test_a_cell_answers_the_tasks_that_it_names(tmp_path: Path) -> None:
     [
         (["too-much-memory"], 0.4),
         (["too-much-memory", "longer-than-gpipe", "too-much-memory"], 0.2),  # the worst case counts
-        (["too-much-memory", "never-runs"], None),  # which is on no rung
+        (["too-much-memory", "never-runs"], None),  # which earns no credit
         ([], None),
     ],
 )
@@ -86,6 +86,6 @@ def test_partial_credit_is_that_of_the_worst_case(codes: list[str], share: float
     )
     player: Any = SimpleNamespace(played=lambda: Played(None), label=lambda place: "a cell")  # type: ignore[arg-type]
     asked: Any = Instance("a schedule", build.judged, build)  # type: ignore[arg-type]
-    feedback, rung = _judged(TASKS["lab10.t4"], asked, player, HandIn(Function(0, "schedule", False), 0), None)
+    feedback, credit = _judged(TASKS["lab10.t4"], asked, player, HandIn(Function(0, "schedule", False), 0), None)
     assert feedback.code == "too-much-memory"
-    assert (rung and rung.share) == share
+    assert (credit and credit.share) == share

@@ -1,4 +1,4 @@
-"""Wrong answers that the tests of the labs list: the grader gives each of them no points, or those of its rung."""
+"""Wrong answers that the tests of the labs list: the grader gives each of them no points, or those of its partial credit."""
 
 import ast
 import sys
@@ -35,7 +35,7 @@ def personal(task: Task) -> list[Instance]:
 
 def asked_for(task: Task, asked: Instance) -> set[str]:
     """Codes of what is a mistake on the page, and what a twist asks for."""
-    codes = {slip.code for slip in task.instance(None).data.slips} - {slip.code for slip in asked.data.slips}
+    codes = {mistake.code for mistake in task.instance(None).data.mistakes} - {mistake.code for mistake in asked.data.mistakes}
     return codes | {"wrong-direction"} if "backwards" in getattr(asked.data.twist, "name", "") else codes
 
 
@@ -117,8 +117,8 @@ def judged_in_a_worker(key: str, cells: list[CodeCell]) -> Iterator[tuple[int, f
             played = player.played()
             assert played
             for hand_in in played.handed[key]:
-                feedback, rung = _judged(task, asked, player, hand_in, seed)
-                yield hand_in.cell, 1.0 if feedback.passed else rung.share if rung else 0.0, feedback.code if seed is None else ""
+                feedback, credit = _judged(task, asked, player, hand_in, seed)
+                yield hand_in.cell, 1.0 if feedback.passed else credit.share if credit else 0.0, feedback.code if seed is None else ""
         finally:
             player.close()
 
@@ -132,7 +132,7 @@ def all_fail(key: str, most: int | None = None) -> None:
     assert [cell for cell, *_ in found] == [*range(len(wrong))] * 2
     for cell, share, code in found:
         source, expected = wrong[cell]
-        assert share <= max((rung.share for rung in TASKS[key].rungs), default=0.0) < 1, source
+        assert share <= max((credit.share for credit in TASKS[key].partial_credit), default=0.0) < 1, source
         assert code in ("", expected), source
 
 

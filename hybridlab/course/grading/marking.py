@@ -14,7 +14,7 @@ from hybridlab.course.grading.marks import TaskMark
 from hybridlab.course.grading.notebook import CodeCell
 from hybridlab.course.grading.session import Budget, Ended, Function, Remote, Session
 from hybridlab.course.grading.specs import LabSpec
-from hybridlab.course.tasks import Feedback, Instance, Rung, Student, Task
+from hybridlab.course.tasks import Feedback, Instance, PartialCredit, Student, Task
 from hybridlab.course.values import Opaque
 from hybridlab.errors import HybridLabError
 
@@ -225,14 +225,14 @@ def _marked(task: Task, asked: Instance, player: Player, cells: Sequence[CodeCel
         remarks.append(f"handed in {len(answers)} times: the last one counts, in {numbered(answers[-1].cell)}")
     if played is None:
         why = f"not tried: cells of this notebook have ended {MOST_RESTARTS} workers, or used up its time"
-        feedback, rung = wrong("too-slow", why), None
+        feedback, credit = wrong("too-slow", why), None
     elif answers:
-        feedback, rung = _judged(task, asked, player, answers[-1], seed)
+        feedback, credit = _judged(task, asked, player, answers[-1], seed)
     else:
-        feedback, rung = _nothing(task, asked, played, cells, spec), None
-    if rung:
-        remarks.append(f"partial credit: {rung.reached}")
-    share = 1.0 if feedback.passed else rung.share if rung else 0.0
+        feedback, credit = _nothing(task, asked, played, cells, spec), None
+    if credit:
+        remarks.append(f"partial credit: {credit.reached}")
+    share = 1.0 if feedback.passed else credit.share if credit else 0.0
     points = round(share * task.points, 2)
     return TaskMark(task.key, task.title, points, float(task.points), feedback.code, feedback.messages, tuple(remarks), seed)
 
@@ -248,12 +248,12 @@ def _not_graded(task: Task, why: Exception, seed: int | None) -> TaskMark:
     return TaskMark(task.key, task.title, 0.0, float(task.points), code, (message,), (), seed)
 
 
-def _judged(task: Task, asked: Instance, player: Player, hand_in: HandIn, seed: int | None) -> tuple[Feedback, Rung | None]:
+def _judged(task: Task, asked: Instance, player: Player, hand_in: HandIn, seed: int | None) -> tuple[Feedback, PartialCredit | None]:
     """Return the feedback on an answer, and its partial credit if it is wrong."""
     answer, played = hand_in.answer, player.played()
     if task.kind != "build" or not isinstance(answer, Function) or played is None:
         feedback = check_with(task, asked, answer)
-        return feedback, None if feedback.passed else task.rung(feedback.code)
+        return feedback, None if feedback.passed else task.credit_for(feedback.code)
     build = asked.data
     remote = Remote(
         played.session,
@@ -264,16 +264,16 @@ def _judged(task: Task, asked: Instance, player: Player, hand_in: HandIn, seed: 
     )
     seeds = {} if seed is None else {"seed": seed}
     feedback = check_with(task, Instance(asked.prompt, lambda function: build.judged(function, **seeds), build), remote)
-    if feedback.passed or not task.rungs or feedback.code in ENDED:
+    if feedback.passed or not task.partial_credit or feedback.code in ENDED:
         return feedback, None
     reached = []
     for code in build.codes(remote, **seeds):
-        if (rung := task.rung(code)) is None:
+        if (credit := task.credit_for(code)) is None:
             return feedback, None
-        reached.append(rung)
+        reached.append(credit)
     if build.twist and not any(task.instance(None).data.codes(remote, **seeds)):
         return feedback, None  # nor for what is right without the twist, as the published solution is
-    return feedback, min(reached, key=lambda rung: rung.share, default=None)
+    return feedback, min(reached, key=lambda credit: credit.share, default=None)
 
 
 def _nothing(task: Task, asked: Instance, played: Played, cells: Sequence[CodeCell], spec: LabSpec) -> Feedback:
