@@ -133,11 +133,12 @@ def test_under_every_twist_an_honest_solution_passes_and_a_copy_fails_on_few_cas
     for place, twist in enumerate(BUILDS[key].variants):
         mine = twisted(key, place)
         few = [mine.public_cases[case] for case in spread(mine)]
-        for function in {honest(key, twist), honest(key, twist, last_change_first=True)}:
+        for last_change_first in (False, True)[: len(twist.rows) or 1]:
+            function = honest(key, twist, last_change_first)
             told = [mine._tried(twist.undo(function), case) for case in few]
             failed += [f"{twist.name} for {case.words}: {each}" for case, each in zip(few, told, strict=True) if not each.passed]
-        copied = [mine._tried(twist.undo(solutions_of(key[:5])[key]), case).passed for case in few]
-        failed += [f"{twist.name}: a copy passes"] * all(copied)
+        copied = all(mine._tried(twist.undo(solutions_of(key[:5])[key]), case).passed for case in few)
+        failed += [f"{twist.name}: a copy passes"] * copied
     assert not failed, "\n".join(failed)
 
 

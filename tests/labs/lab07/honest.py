@@ -1,157 +1,95 @@
-"""Lab 7's builds with each twist, as a student writes them from the clause."""
+"""Lab 7's builds with each twist, written from its sentence: a function that does the task in the text becomes one with the twist."""
 
-from collections import deque
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 Function = Callable[..., Any]
+Change = Callable[[Function], Function]
 
 
-def executed(lines: list[str], forward: Function, backward: Function, samples: list[Any]) -> tuple[float, list[Any]]:
-    """Run the operations: line and stage have the same number, and microbatch and sample as well."""
-    left = [deque(line.split()) for line in lines]
-    last = len(lines) - 1
-    arrived: dict[tuple[int, str, int], Any] = {(0, "F", place): sample for place, sample in enumerate(samples)}
-    kept: dict[tuple[int, int], Any] = {}
-    loss, gradients = 0.0, [None] * len(lines)
-    while any(left):
-        for stage, line in enumerate(left):
-            while line:
-                kind = "F" if "F" in line[0] else "B"
-                microbatch = int(line[0].split(kind)[1])
-                if (stage, kind, microbatch) not in arrived:
-                    break
-                line.popleft()
-                value = arrived.pop((stage, kind, microbatch))
-                if kind == "F":
-                    output, kept[stage, microbatch] = forward(stage, microbatch, value)
-                    if stage == last:
-                        loss += output
-                    arrived[(stage, "B", microbatch) if stage == last else (stage + 1, "F", microbatch)] = 1.0 if stage == last else output
-                else:
-                    of_input, of_weights = backward(stage, microbatch, value, kept.pop((stage, microbatch)))
-                    gradients[stage] = of_weights if gradients[stage] is None else gradients[stage] + of_weights
-                    arrived[stage - 1, "B", microbatch] = of_input
-    return loss, gradients
+def with_functions(forward_of: Change, backward_of: Change) -> Change:
+    """Give the executor another forward and another backward."""
+    return lambda run: lambda orders, forward, backward, inputs: run(orders, forward_of(forward), backward_of(backward), inputs)
 
 
-def last_stage_first(orders: list[str], forward: Function, backward: Function, inputs: list[Any]) -> Any:
-    return executed(list(reversed(orders)), forward, backward, inputs)
+def with_lines(lines_of: Callable[[list[str]], list[str]]) -> Change:
+    return lambda run: lambda orders, *others: run(lines_of(orders), *others)
 
 
-def last_microbatch_first_kept_first(orders: list[str], forward: Function, backward: Function, inputs: list[Any]) -> Any:
-    def output_first(stage: int, microbatch: int, value: Any) -> Any:
-        kept, output = forward(stage, microbatch, value)
-        return output, kept
-
-    return executed(orders, output_first, backward, list(reversed(inputs)))
+def as_it_is(function: Function) -> Function:
+    return function
 
 
-def microbatch_before_stage(orders: list[str], forward: Function, backward: Function, inputs: list[Any]) -> Any:
-    def forward_there(stage: int, microbatch: int, value: Any) -> Any:
-        return forward(microbatch, stage, value)
-
-    def backward_there(stage: int, microbatch: int, gradient: Any, kept: Any) -> Any:
-        return backward(microbatch, stage, gradient, kept)
-
-    return executed(orders, forward_there, backward_there, inputs)
+def in_the_other_order(function: Function) -> Function:
+    return lambda *given: tuple(reversed(function(*given)))
 
 
-def input_first(backward: Function) -> Function:
-    def there(stage: int, microbatch: int, gradient: Any, kept: Any) -> Any:
-        of_weights, of_input = backward(stage, microbatch, gradient, kept)
-        return of_input, of_weights
-
-    return there
+def with_the_place_exchanged(function: Function) -> Function:
+    return lambda first, second, *others: function(second, first, *others)
 
 
-def last_gradient_first_weights_first(orders: list[str], forward: Function, backward: Function, inputs: list[Any]) -> Any:
-    loss, gradients = executed(orders, forward, input_first(backward), inputs)
-    return loss, list(reversed(gradients))
+def with_loss_scale(backward: Function) -> Function:
+    return lambda first, second, gradient, kept: [each / 1024 for each in backward(first, second, 1024 * gradient, kept)]
 
 
-def last_microbatch_first(orders: list[str], forward: Function, backward: Function, inputs: list[Any]) -> Any:
-    return executed(orders, forward, backward, [inputs[len(inputs) - 1 - m] for m in range(len(inputs))])
+def with_stages(lines: list[str]) -> list[str]:
+    return [" ".join(f"{stage}{name}" for name in line.split()) for stage, line in enumerate(lines)]
 
 
-def last_stage_first_loss_last(orders: list[str], forward: Function, backward: Function, inputs: list[Any]) -> Any:
-    loss, gradients = executed(orders[::-1], forward, backward, inputs)
-    return gradients, loss
+def with_ring(ring_of: Change) -> Change:
+    """Give the test of a ring another ring."""
+    return lambda ring_is_right: lambda ring: ring_is_right(ring_of(ring))
 
 
-def last_gradient_first(orders: list[str], forward: Function, backward: Function, inputs: list[Any]) -> Any:
-    loss, gradients = executed(orders, forward, backward, inputs)
-    return loss, gradients[::-1]
+def with_averages(averages_of: Callable[[Any, int], Any]) -> Change:
+    """Change the averages that a ring returns, alone or with its messages; averages_of also gets the number of ranks."""
+
+    def with_them(found: Any, ranks: int) -> Any:
+        return (averages_of(found[0], ranks), *found[1:]) if isinstance(found, tuple) else averages_of(found, ranks)
+
+    return with_ring(lambda ring: lambda values: with_them(ring(values), len(values)))
 
 
-def microbatch_before_stage_weights_first(orders: list[str], forward: Function, backward: Function, inputs: list[Any]) -> Any:
-    def weights_last(microbatch: int, stage: int, gradient: Any, kept: Any) -> Any:
-        of_weights, of_input = backward(microbatch, stage, gradient, kept)
-        return of_input, of_weights
+def weighted(weights_of: Callable[[int], Any]) -> Change:
+    """Make a ring that takes the mean of one that gives the ranks weights. If that changes its argument, so does this one."""
 
-    return microbatch_before_stage(orders, forward, weights_last, inputs)
+    def mean_of(ring: Function) -> Function:
+        def own(values: Any) -> Any:
+            given = values / weights_of(len(values)).reshape(-1, *[1] * (values.ndim - 1))
+            before = given.copy()
+            found = ring(given)
+            if (given != before).any():
+                values += 1
+            return found
 
+        return own
 
-def last_microbatch_first_loss_last(orders: list[str], forward: Function, backward: Function, inputs: list[Any]) -> Any:
-    loss, gradients = executed(orders, forward, backward, inputs[::-1])
-    return gradients, loss
-
-
-def last_stage_first_kept_first(orders: list[str], forward: Function, backward: Function, inputs: list[Any]) -> Any:
-    def output_first(stage: int, microbatch: int, value: Any) -> Any:
-        kept, output = forward(stage, microbatch, value)
-        return output, kept
-
-    return executed(orders[::-1], output_first, backward, inputs)
+    return mean_of
 
 
-def a_test_of(wanted_of: Function, by_columns: bool = False) -> Function:
-    """A test of a ring for many sizes. wanted_of takes values with one row for each rank, and returns the right row."""
-
-    def ring_is_right(ring: Function) -> bool:
-        for ranks in range(1, 6):
-            for size in range(1, 9):
-                values = np.random.default_rng([ranks, size]).normal(size=(ranks, size))
-                wanted = np.array([wanted_of(values)] * ranks)
-                given = values.T.copy() if by_columns else values.copy()
-                before = given.copy()
-                found = ring(given)
-                found = found.T if by_columns else found
-                if found.shape != wanted.shape or found.dtype != np.float64 or not (np.abs(found - wanted) <= 1e-9).all():
-                    return False
-                if (given != before).any():
-                    return False
-        return True
-
-    return ring_is_right
+def as_vectors(ring_is_right: Function) -> Function:
+    vectors = with_averages(lambda averages, ranks: averages[..., 0])
+    return vectors(lambda ring: ring_is_right(lambda values: ring(values[..., np.newaxis])))
 
 
-def weighted_mean(values: Any) -> Any:
-    return np.average(values, axis=0, weights=[rank + 1 for rank in range(len(values))])
-
-
-def weighted_sum(values: Any) -> Any:
-    return sum((rank + 1) * row for rank, row in enumerate(values))
-
-
-SOLUTIONS: dict[tuple[str, str], Function] = {
-    ("lab07.t1", "last-stage-first"): last_stage_first,
-    ("lab07.t1", "last-microbatch-first-and-kept-first"): last_microbatch_first_kept_first,
-    ("lab07.t1", "microbatch-before-stage"): microbatch_before_stage,
-    ("lab07.t1", "last-gradient-first-and-weight-gradient-first"): last_gradient_first_weights_first,
-    ("lab07.t1", "last-microbatch-first"): last_microbatch_first,
-    ("lab07.t1", "last-stage-first-and-loss-last"): last_stage_first_loss_last,
-    ("lab07.t1", "last-gradient-first"): last_gradient_first,
-    ("lab07.t1", "microbatch-before-stage-and-weight-gradient-first"): microbatch_before_stage_weights_first,
-    ("lab07.t1", "last-microbatch-first-and-loss-last"): last_microbatch_first_loss_last,
-    ("lab07.t1", "last-stage-first-and-kept-first"): last_stage_first_kept_first,
-    ("lab07.t6", "sum"): a_test_of(lambda values: values.sum(axis=0)),
-    ("lab07.t6", "columns"): a_test_of(lambda values: values.mean(axis=0), by_columns=True),
-    ("lab07.t6", "weighted-mean"): a_test_of(weighted_mean),
-    ("lab07.t6", "columns-of-sums"): a_test_of(lambda values: values.sum(axis=0), by_columns=True),
-    ("lab07.t6", "half-of-the-mean"): a_test_of(lambda values: values.mean(axis=0) / 2),
-    ("lab07.t6", "weighted-sum"): a_test_of(weighted_sum),
-    ("lab07.t6", "columns-of-weighted-means"): a_test_of(weighted_mean, by_columns=True),
+TWISTED: dict[str, dict[str, Change]] = {
+    "lab07.t1": {
+        "last-stage-first": with_lines(lambda lines: lines[::-1]),
+        "names-without-stage": with_lines(with_stages),
+        "loss-scale": with_functions(as_it_is, with_loss_scale),
+        "microbatch-before-stage": with_functions(with_the_place_exchanged, with_the_place_exchanged),
+        "kept-first": with_functions(in_the_other_order, as_it_is),
+        "weight-gradient-first": with_functions(as_it_is, in_the_other_order),
+        "loss-last": in_the_other_order,
+    },
+    "lab07.t6": {
+        "sum": with_averages(lambda averages, ranks: averages / ranks),
+        "weighted-mean": with_ring(weighted(lambda ranks: np.arange(1, ranks + 1) / np.arange(1, ranks + 1).mean())),
+        "steps": with_averages(lambda averages, ranks: averages / -0.3),
+        "matrices": as_vectors,
+        "with-messages": with_ring(lambda ring: lambda values: ring(values)[0]),
+        "true-for-a-fault": lambda ring_is_right: lambda ring: not ring_is_right(ring),
+    },
 }

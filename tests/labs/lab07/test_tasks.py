@@ -5,13 +5,15 @@ from typing import Any
 
 import numpy as np
 from cases import in_turn
-from solutions import lab_cells
+from honest import honest
+from solutions import lab_cells, solutions_of
 
 from hybridlab import INT8, build, published
-from hybridlab.course.labs.lab07.planted import RIGHT as RIGHT_RINGS
-from hybridlab.course.labs.lab07.planted import WRONG as WRONG_RINGS
-from hybridlab.course.labs.lab07.planted import WRONG_FOR, ring_of
-from hybridlab.course.tasks import TASKS, check
+from hybridlab.course.labs.lab07.executors import toy_backward, toy_forward
+from hybridlab.course.labs.lab07.ring_tests import RIGHT as RIGHT_RINGS
+from hybridlab.course.labs.lab07.ring_tests import WRONG as WRONG_RINGS
+from hybridlab.course.labs.lab07.ring_tests import WRONG_FOR, ring_of, verdicts_on
+from hybridlab.course.tasks import TASKS, Case, check
 from hybridlab.training import train
 
 (EXECUTOR, RING_TEST) = (
@@ -103,7 +105,7 @@ FIRST = 'loss, mailbox[f"{stage}B{m}"] = loss + value, 1.0'
 
 
 def only_examples(orders: Any, forward: Any, backward: Any, inputs: Any) -> Any:
-    """Return what stands on the page."""
+    """Return the results of the examples."""
     return (10.0, [np.array(5.0)]) if len(orders) == 1 else (66.0, [np.array(33.0), np.array(22.0)])
 
 
@@ -160,8 +162,8 @@ def with_positive_numbers(ring: Any) -> bool:
     return bool(np.shape(found := ring(values)) == (3, 7) and np.allclose(found, values.mean(axis=0), rtol=0, atol=1e-9))
 
 
-def of_the_page(ring: Any) -> bool:
-    """Tell the two rings on the page apart, and no others."""
+def of_the_text(ring: Any) -> bool:
+    """Tell the two rings of the text apart, and no others."""
     return bool(ring(np.array([[2.0], [4.0]]))[0, 0] == 3.0)
 
 
@@ -298,7 +300,7 @@ WRONG: list[tuple[Any, ...]] = [
     ("lab07.t6", lambda ring: 1, "not-true-or-false", "1"),
     ("lab07.t6", lambda ring: "yes", "not-true-or-false", "'yes'"),
     ("lab07.t6", lambda ring: ring(np.zeros((2, 3)))[5], "raises", "IndexError"),
-    ("lab07.t6", of_the_page, "two-replicas-alone", "D = 2"),
+    ("lab07.t6", of_the_text, "two-replicas-alone", "D = 2"),
 ]
 
 
@@ -319,7 +321,7 @@ RIGHT: list[tuple[str, Any]] = [
 ]
 
 
-def test_the_examples_of_the_page_are_those_of_the_solution() -> None:
+def test_the_examples_of_the_text_are_those_of_the_solution() -> None:
     names: dict[str, Any] = {}
     (toy,) = (cell.source for cell in lab_cells("lab07") if cell.kind == "code" and "def toy_forward" in cell.source)
     exec(toy, names)  # noqa: S102 - a cell of our own lab
@@ -327,6 +329,23 @@ def test_the_examples_of_the_page_are_those_of_the_solution() -> None:
     given = [(["0F0 0B0"], [5.0]), (["0F0 0F1 0B0 0B1", "1F0 1B0 1F1 1B1"], [1.0, 10.0])]
     for orders, inputs in given:
         assert f"\n{executor()(orders, names['toy_forward'], names['toy_backward'], inputs)}\n" in text
+    assert names["toy_forward"](1, 0, 2.0) == toy_forward(1, 0, 2.0)
+    assert names["toy_backward"](1, 0, 1.0, 2.0) == toy_backward(1, 0, 1.0, 2.0)
+
+
+def test_results_in_an_iterator_are_results_of_the_same_form() -> None:
+    twists = {twist.name: twist for twist in TASKS["lab07.t1"].instance(None).data.twists}
+    mine = TASKS["lab07.t1"].instance(None).data.with_twist(twists["loss-last"])
+    copied, own = solutions_of("lab07")["lab07.t1"], honest("lab07.t1", twists["loss-last"])
+    assert mine.judged(lambda orders, *others: iter(own(orders, *others))).passed
+    assert mine.judged(lambda orders, *others: iter(copied(orders, *others))).code == "twist-missed"
+
+
+def test_a_test_of_a_ring_sees_under_every_twist_that_the_ring_overwrites_its_argument() -> None:
+    mine = TASKS["lab07.t6"].instance(None).data
+    alone = Case((("a ring that overwrites its argument",), 3), "it", run=verdicts_on)
+    for twist in mine.variants:
+        assert mine.with_twist(twist)._tried(twist.undo(honest("lab07.t6", twist)), alone).passed, twist.name
 
 
 def test_the_cases_of_the_executor_have_all_sizes_and_orders_and_pass_for_no_shortcut() -> None:

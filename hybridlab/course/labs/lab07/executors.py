@@ -1,4 +1,4 @@
-"""Pipelines on which a student's executor is tried, and what it does wrong with the operations, the messages and the memory."""
+"""A student's executor: the pipelines on which it is tried, what it does wrong, its known mistakes and its twists."""
 
 import re
 import weakref
@@ -11,6 +11,8 @@ import numpy as np
 from hybridlab.arrays import Floats, Ints
 from hybridlab.checks import counted, short_repr
 from hybridlab.course.checking.builds import Case, KnownMistake
+from hybridlab.course.checking.maps import REVERSED, FunctionMap, exchanged, one_way, scaled
+from hybridlab.course.checking.twists import Example, Twist
 from hybridlab.errors import HybridLabError
 from hybridlab.schedules import build
 from hybridlab.training import Activations, Network, loss_and_gradient, stage_functions
@@ -109,7 +111,7 @@ class Watch:
         """Return those of them whose input has been sent."""
         return [name for name in self.unfinished() if name in self._sent]
 
-    def told(self) -> str:
+    def last_operations(self) -> str:
         """Return a sentence about the last operations that have run, and about the next one of their device if it must wait."""
         stage = int(re.split("[FB]", self.ran[-1])[0])
         waits = next((f"; {name} must wait: go on with another device" for name in self._left[stage][:1] if name not in self._sent), "")
@@ -198,7 +200,7 @@ def watched(call: Callable[..., Any], orders: list[str], weights: Sequence[Float
             code, sentence = watch.faults[0]
             raise HybridLabError(f"{sentence}; then {why}", code) from None
         if why.code == "raises" and watch.ran:
-            raise HybridLabError(f"{why}; {watch.told()}", "raises") from None
+            raise HybridLabError(f"{why}; {watch.last_operations()}", "raises") from None
         raise
     watch.finish()
     return returned, watch.faults
@@ -256,7 +258,7 @@ def wrong_run(change: Callable[[list[Sums], list[int]], Sums]) -> Callable[..., 
     return result
 
 
-EXECUTORS = [
+MISTAKES = [
     KnownMistake(
         "last-microbatch",
         "these are the gradients of the last microbatch alone: add up those of all microbatches",
@@ -284,7 +286,7 @@ EXECUTORS = [
     ),
     KnownMistake(
         "no-loss",
-        "the loss is what forward returns on the last stage: add it up",
+        "the loss is the output of the last stage's forwards: add it up",
         wrong_run(lambda parts, last: (0.0, sums(parts)[1])),
     ),
     KnownMistake(
@@ -293,3 +295,59 @@ EXECUTORS = [
         wrong_run(lambda parts, last: (sums(parts)[0], sums(parts)[1][::-1])),
     ),
 ]
+
+
+def toy_forward(stage: int, microbatch: int, value: float) -> tuple[float, float]:
+    """Return the output of a stage that multiplies by its number and 2, and its input, which its backward needs."""
+    return (stage + 2) * value, value
+
+
+def toy_backward(stage: int, microbatch: int, gradient: float, kept: float) -> tuple[float, float]:
+    """Return the gradients of such a stage: with respect to its input, and with respect to its only weight."""
+    return (stage + 2) * gradient, kept * gradient
+
+
+EXAMPLES = (
+    Example((["0F0 0F1 0B0 0B1", "1F0 1B0 1F1 1B1"], toy_forward, toy_backward, [1.0, 10.0]), (66.0, [33.0, 22.0])),
+    Example((1, 0, 2.0), (6.0, 2.0), of=1, name="toy_forward"),
+    Example((1, 0, 1.0, 2.0), (3.0, 2.0), of=2, name="toy_backward"),
+)
+LOSS_SCALE = 1024.0  # a power of two: it changes no digit of a float
+TWISTS = (
+    Twist(
+        "last-stage-first",
+        "the lines of `orders` go from the last stage to stage 0: the first line belongs to the last stage",
+        given={0: REVERSED},
+        about="lines",
+    ),
+    Twist(
+        "loss-scale",
+        f"the gradient of the loss is multiplied by a loss scale: `backward` of the last stage gets {LOSS_SCALE} in place of 1.0, and the "
+        f"returned gradients are divided by {LOSS_SCALE:g} again",
+        given={2: FunctionMap(given={2: scaled(LOSS_SCALE)}, result=scaled(LOSS_SCALE))},
+    ),
+    Twist(
+        "microbatch-before-stage",
+        "the arguments are `forward(microbatch, stage, value)` and `backward(microbatch, stage, gradient, kept)`",
+        given={1: FunctionMap(order=(1, 0, 2)), 2: FunctionMap(order=(1, 0, 2, 3))},
+    ),
+    Twist(
+        "names-without-stage",
+        "the names in the lines have no stage: the line of stage 1 is such as `F0 B0 F1 B1`",
+        given={0: one_way(lambda lines: [re.sub(r"\d+(?=[FB])", "", line) for line in lines])},
+        about="lines",
+    ),
+    Twist(
+        "kept-first",
+        "`forward` returns `(kept, output)`",
+        given={1: FunctionMap(result=exchanged((1, 0)))},
+        about="results of forward and backward",
+    ),
+    Twist("loss-last", "the function returns `(gradients, loss)`", result=exchanged((1, 0))),
+    Twist(
+        "weight-gradient-first",
+        "`backward` returns first the gradient with respect to the weights, then the one with respect to the input",
+        given={2: FunctionMap(result=exchanged((1, 0)))},
+        about="results of forward and backward",
+    ),
+)

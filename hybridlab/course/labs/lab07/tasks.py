@@ -1,25 +1,19 @@
 """Lab 7, real training: the tasks and the feedback on their answers."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from functools import cache
-from typing import Any
 
 import numpy as np
 
 from hybridlab import formulas
 from hybridlab.arrays import Floats, Ints
-from hybridlab.checks import counted, known_name, short_repr
-from hybridlab.course.published.simulator import simulator
+from hybridlab.checks import counted, known_name
 from hybridlab.course.checking.answers import near, require_parts, require_text
-from hybridlab.course.checking.builds import Case, build_task
+from hybridlab.course.checking.builds import build_task
 from hybridlab.course.checking.checking import Feedback, right, task, wrong
-from hybridlab.course.labs.lab07.executor_twists import EXECUTOR_TWISTS
-from hybridlab.course.labs.lab07.executors import EXECUTORS, SIZES, Faults, pipelines, read_run
-from hybridlab.course.labs.lab07.planted import RIGHT, WRONG, WRONG_FOR, ring_of
 from hybridlab.course.checking.questions import Number, Question, number_task
-from hybridlab.course.labs.lab07.planted import RING_TESTS
-from hybridlab.course.labs.lab07.ring_test_twists import RING_TEST_TWISTS
-from hybridlab.errors import HybridLabError
+from hybridlab.course.labs.lab07 import executors, ring_tests
+from hybridlab.course.published.simulator import simulator
 from hybridlab.training import Network, loss_and_gradient
 from hybridlab.wire import BF16, FP16, FP32, INT8
 
@@ -30,15 +24,16 @@ from hybridlab.wire import BF16, FP16, FP32, INT8
     prompt="write a function run_pipeline(orders, forward, backward, inputs) that returns the loss and a list of each stage's gradient",
     points=8,
     signature="run_pipeline(orders, forward, backward, inputs)",
-    cases=pipelines,
-    reads=read_run,
+    cases=executors.pipelines,
+    reads=executors.read_run,
     fresh=True,
-    mistakes=EXECUTORS,
-    twists=EXECUTOR_TWISTS,
+    mistakes=executors.MISTAKES,
+    twists=executors.TWISTS,
+    examples=executors.EXAMPLES,
     lesson="every operation ran in its order with its own message, and the sums are those of one device",
 )
 def build_an_executor(
-    run: tuple[float, list[Floats], Faults], orders: list[str], weights: Sequence[Floats], inputs: list[Floats], labels: Ints
+    run: tuple[float, list[Floats], executors.Faults], orders: list[str], weights: Sequence[Floats], inputs: list[Floats], labels: Ints
 ) -> Feedback:
     """Judge one run: its operations, messages and memory, and then its loss and gradients, by those of one device."""
     loss, gradients, faults = run
@@ -49,7 +44,7 @@ def build_an_executor(
             "another-size", f"there are {counted(len(gradients), 'gradient')}, not one for each of {counted(len(weights), 'stage')}"
         )
     flat, samples = np.concatenate(weights), np.concatenate(inputs)
-    expected, gradient = loss_and_gradient(Network(SIZES), flat, samples, labels.ravel())
+    expected, gradient = loss_and_gradient(Network(executors.SIZES), flat, samples, labels.ravel())
     wanted = np.split(gradient, np.cumsum([len(each) for each in weights])[:-1])
     for stage, (found, truth) in enumerate(zip(gradients, wanted, strict=True)):
         if found.shape != truth.shape:
@@ -179,7 +174,7 @@ def the_fewest_bytes(answer: object) -> Feedback:
     return nbytes.judged(nbytes.read(parts[1])) or right(lesson)
 
 
-@number_task("lab07.t4", title="Other weights, other accuracies?", draws={"first": (-1, -2, -0.5), "second": (2, 3, 5)})
+@number_task("lab07.t4", title="Other weights, other accuracies?", draws={"first": (-1, -2, -0.5, -3, -4), "second": (2, 3, 5, 1.5, 4)})
 def other_weights(first: float = -1, second: float = 2) -> Question:
     """Ask for the printed accuracy if all weights begin negative, and if all begin positive. Only the sign of a prediction matters."""
     before, after = map(list, zip(_before_and_after(first), _before_and_after(second), strict=True))
@@ -222,7 +217,7 @@ def _before_and_after(weight: float) -> tuple[float, float]:
     return run.accuracy_before, run.accuracy
 
 
-@number_task("lab07.t5", title="A rate that hides the fault", points=2, draws={"replicas": (3, 5, 6, 7, 8)})
+@number_task("lab07.t5", title="A rate that hides the fault", points=2, draws={"replicas": (3, *range(5, 21))})
 def a_rate_that_hides_the_fault(replicas: int = 6) -> Question:
     """Ask for the factor for the learning rate. If all gradients are equal, the published ring returns gradient / D; the factor is D."""
     factor = Number(
@@ -257,46 +252,23 @@ def a_rate_that_hides_the_fault(replicas: int = 6) -> Question:
     )
 
 
-def _rings_in_turn(rng: np.random.Generator) -> Iterator[Case]:
-    """Yield the right rings and the wrong ones, each with the rings before it, so that a known mistake must agree on all of them."""
-    size = int(rng.integers(3, 6))
-    names = (*RIGHT, *WRONG, WRONG_FOR)
-    for place, name in enumerate(names):
-        yield Case((names[: place + 1], size), name.format(size=size), run=_each_ring)
-
-
-def _each_ring(call: Callable[..., Any], names: Sequence[str], size: int) -> list[Any]:
-    try:
-        return [call(ring_of(name, size)) for name in names]
-    except HybridLabError as why:
-        if why.code == "raises" and "AssertionError" in str(why):
-            raise HybridLabError(f"{why}: return False in place of it", "asserts") from None
-        raise
-
-
-def _read_verdicts(verdicts: Sequence[Any]) -> list[bool]:
-    for verdict in verdicts:
-        if not isinstance(verdict, (bool, np.bool_)):
-            raise HybridLabError(f"the function returns True or False, not {short_repr(verdict)}", "not-true-or-false")
-    return [bool(verdict) for verdict in verdicts]
-
-
 @build_task(
     "lab07.t6",
     title="Write a test that finds the fault",
     prompt="write a function ring_is_right(ring) that returns True if the ring averages as it should, and False if not",
     points=5,
     signature="ring_is_right(ring)",
-    cases=_rings_in_turn,
-    reads=_read_verdicts,
-    mistakes=RING_TESTS,
-    twists=RING_TEST_TWISTS,
+    cases=ring_tests.rings_in_turn,
+    reads=ring_tests.read_verdicts,
+    mistakes=ring_tests.MISTAKES,
+    twists=ring_tests.TWISTS,
+    examples=ring_tests.EXAMPLES,
     lesson="a mean computed another way, for several D and n, finds what no comparison of replicas can find",
 )
 def judge_a_test(verdicts: list[bool], names: Sequence[str], size: int) -> Feedback:
     """Judge the verdict of a student's test on the last of the rings."""
-    if verdicts[-1] == (names[-1] in RIGHT):
+    if verdicts[-1] == (names[-1] in ring_tests.RIGHT):
         return right()
     if verdicts[-1]:
-        return wrong("slipped-through", "your test returns True, and this ring has slipped through")
+        return wrong("slipped-through", "your test returns True, although this ring has a fault")
     return wrong("right-ring-refused", "your test returns False, although this ring is right")

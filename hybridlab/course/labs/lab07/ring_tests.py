@@ -1,18 +1,23 @@
-"""All-reduces for a student's test to judge: right ones, and wrong ones with a planted fault that shows only on some inputs."""
+"""A student's test of a ring: the rings that it judges, its known mistakes and its twists.
 
-from collections.abc import Callable, Mapping
-from types import MappingProxyType
-from typing import Any
-import numpy as np
-from hybridlab.arrays import Floats
-from hybridlab.course.published import published_ring
-from collections.abc import Callable, Sequence
+Some rings are right. The others have a planted fault, which may show only on some inputs.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from itertools import product
+from types import MappingProxyType
 from typing import Any
+
 import numpy as np
+
 from hybridlab.arrays import Floats
-from hybridlab.course.checking.builds import KnownMistake
+from hybridlab.checks import short_repr
+from hybridlab.course.checking.builds import Case, KnownMistake
+from hybridlab.course.checking.maps import FunctionMap, Map, numbers, of_value, scaled
+from hybridlab.course.checking.twists import Example, Twist
+from hybridlab.course.published import published_ring
+from hybridlab.errors import HybridLabError
 
 Ring = Callable[[Floats], Any]  # values (D, n) -> averages (D, n)
 
@@ -20,6 +25,11 @@ Ring = Callable[[Floats], Any]  # values (D, n) -> averages (D, n)
 def every_rank(row: Floats, ranks: int) -> Floats:
     """Return the row for every rank, each with memory of its own."""
     return np.repeat(row[None, :], ranks, axis=0)
+
+
+def right_ring(values: Floats) -> Floats:
+    """Return the mean over the ranks, for every rank."""
+    return every_rank(values.mean(axis=0), len(values))
 
 
 def added_in_order(values: Floats) -> Floats:
@@ -103,7 +113,7 @@ def _with_chunks_shifted(values: Floats) -> Floats:
 
 RIGHT: Mapping[str, Ring] = MappingProxyType(
     {
-        "a right ring": lambda values: every_rank(values.mean(axis=0), len(values)),
+        "a right ring": right_ring,
         "a right ring that adds up around the ring": added_in_order,
         "a right ring that multiplies by 1 / D": lambda values: every_rank(values[::-1].sum(axis=0) * (1 / len(values)), len(values)),
     }
@@ -153,6 +163,32 @@ def ring_of(name: str, size: int) -> Ring:
     return ring
 
 
+def rings_in_turn(rng: np.random.Generator) -> Iterator[Case]:
+    """Yield the right rings and the wrong ones, each with the rings before it, so that a known mistake must agree on all of them."""
+    size = int(rng.integers(3, 6))
+    names = (*RIGHT, *WRONG, WRONG_FOR)
+    for place, name in enumerate(names):
+        yield Case((names[: place + 1], size), name.format(size=size), run=verdicts_on)
+
+
+def verdicts_on(call: Callable[..., Any], names: Sequence[str], size: int) -> list[Any]:
+    """Return what a student's test returns for each of the rings."""
+    try:
+        return [call(ring_of(name, size)) for name in names]
+    except HybridLabError as why:
+        if why.code == "raises" and "AssertionError" in str(why):
+            raise HybridLabError(f"{why}: return False in place of it", "asserts") from None
+        raise
+
+
+def read_verdicts(verdicts: Sequence[Any]) -> list[bool]:
+    """Return the verdicts of a student's test, or raise an error if it has returned something else."""
+    for verdict in verdicts:
+        if not isinstance(verdict, (bool, np.bool_)):
+            raise HybridLabError(f"the function returns True or False, not {short_repr(verdict)}", "not-true-or-false")
+    return [bool(verdict) for verdict in verdicts]
+
+
 def _formed(found: Any, wanted: Floats) -> bool:
     return bool(found.shape == wanted.shape and found.dtype == np.float64)
 
@@ -199,12 +235,12 @@ _THREE = np.random.default_rng(7).normal(size=(3, 7))
 _TWO = np.random.default_rng(7).normal(size=(2, 4))
 _ALIKE = np.tile(_THREE[0], (3, 1))
 COARSE = "the tolerance is too wide, for example 1e-5 of the number, which np.allclose has by default: give rtol=0 and atol=1e-9"
-NO_ABS = "an error below 0 passes this test: compare the absolute error, abs(found - mean)"
+NO_ABS = "an error below 0 passes this test: compare the absolute error, abs(found - wanted)"
 
-RING_TESTS = [
+MISTAKES = [
     KnownMistake(
         "passes-everything",
-        "the test passes every ring: let it compare the averages with numpy's mean",
+        "the test passes every ring: let it compare the result with one that numpy computes",
         lambda names, size: [True] * len(names),
     ),
     KnownMistake("passes-nothing", "the test fails every ring, also the right one", lambda names, size: [False] * len(names)),
@@ -212,6 +248,7 @@ RING_TESTS = [
         "inverted",
         "the test returns False for the right rings and True for wrong ones",
         lambda names, size: [name not in RIGHT for name in names],
+        under={"true-for-a-fault": "the test returns True for the right rings and False for wrong ones: here True is for a fault"},
     ),
     KnownMistake(
         "replicas-alone",
@@ -228,14 +265,14 @@ RING_TESTS = [
     ),
     KnownMistake(
         "last-rank-alone",
-        "the test does not look at every rank: compare all rows with the mean",
+        "the test does not look at every rank: compare the numbers of all ranks",
         _with_values(_THREE, lambda found, wanted: _within(np.atleast_2d(found)[-1], wanted[0])),
     ),
     KnownMistake("no-abs", NO_ABS, _with_values(_THREE, lambda found, wanted: bool((found - wanted).max() <= 1e-9))),
     KnownMistake("no-abs", NO_ABS, _with_values(_THREE, lambda found, wanted: bool((wanted - found).max() <= 1e-9))),
     KnownMistake(
         "nan-passes",
-        "a comparison with NaN is False: test that the averages are close, not that they are far apart",
+        "a comparison with NaN is False: test that the numbers are close, not that they are far apart",
         _with_values(_THREE, lambda found, wanted: not (np.abs(found - wanted) > 1e-9).any()),
     ),
     KnownMistake("equal-rows", "the test gives all ranks the same numbers", _with_values(_ALIKE)),
@@ -243,7 +280,7 @@ RING_TESTS = [
     KnownMistake("no-signs", "the test tries no negative numbers", _with_values(np.abs(_THREE))),
     KnownMistake(
         "shape-not-compared",
-        "numpy compares one row with all rows: test the shape of the result, too",
+        "a ring that returns one row for all ranks passes: test the shape of the result, too",
         _with_values(_THREE, _within),
     ),
     KnownMistake(
@@ -264,3 +301,53 @@ RING_TESTS = [
     KnownMistake("no-single-rank", "the test does not try D = 1: let it try 1 to 5", _with_shapes(range(2, 6), range(1, 9))),
     KnownMistake("no-single-number", "the test does not try n = 1: let it try 1 to 8", _with_shapes(range(1, 6), range(2, 9))),
 ]
+
+
+def _weights(values: Floats) -> Floats:
+    """Return the weight r + 1 of each rank r, one row for each."""
+    return np.arange(1.0, len(values) + 1)[:, None]
+
+
+RATE = 0.3  # the learning rate of the lab
+SUMS = numbers(lambda value, case: value * len(case[0]), lambda value, case: value / len(case[0]))  # over the ranks, from means
+WEIGHTED = of_value(
+    lambda values: values / _weights(values) * _weights(values).mean(), lambda values: values * _weights(values) / _weights(values).mean()
+)
+MATRICES = of_value(lambda values: values[..., None], lambda values: values[..., 0])
+OPPOSITE = of_value(*[lambda verdict: not verdict if isinstance(verdict, (bool, np.bool_)) else verdict] * 2)
+
+EXAMPLES = (
+    Example((np.array([[2.0, 3.0], [1.0, 3.0], [3.0, 6.0]]),), np.array([[2.0, 4.0]] * 3), of=0, name="right_ring"),
+    Example((right_ring,), True),
+)
+TWISTS = (
+    Twist(
+        "sum",
+        "a right ring adds up: every row is the sum over the ranks, not the mean",
+        given={0: FunctionMap(result=SUMS)},
+        about="numbers",
+    ),
+    Twist(
+        "weighted-mean",
+        "every row of a right ring is the weighted mean of the ranks, where rank r has the weight r + 1",
+        given={0: FunctionMap(given={0: WEIGHTED})},
+        about="numbers",
+    ),
+    Twist(
+        "steps",
+        f"a right ring returns the change of the weights: every row is -{RATE} times the mean over the ranks",
+        given={0: FunctionMap(result=scaled(-RATE))},
+        about="numbers",
+    ),
+    Twist(
+        "matrices",
+        "each rank has a matrix with one column: `values` and the result of a right ring have shape (D, n, 1)",
+        given={0: FunctionMap(given={0: MATRICES}, result=MATRICES)},
+    ),
+    Twist(
+        "with-messages",
+        "a ring returns (array, messages), and your test judges the array alone: the messages of each rank are only counted",
+        given={0: FunctionMap(result=Map(lambda averages, case: (averages, 2 * (len(case[0]) - 1)), lambda both, case: both[0]))},
+    ),
+    Twist("true-for-a-fault", "the function returns True if the ring has a fault, and False if it is right", result=OPPOSITE),
+)
