@@ -1,233 +1,76 @@
-"""Lab 5's builds with each twist, as a student writes them from the clause."""
+"""Lab 5's builds with each twist, written from its sentence: a function that does the task in the text becomes one with the twist.
+
+A change can follow another one, so it finds codes and scales by their types, and a residual by its size.
+"""
 
 from collections.abc import Callable
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 Array = np.ndarray[Any, Any]
-
-
-def blocks_of(size: int, block: int, short_first: bool = False) -> list[slice]:
-    """The places of each block."""
-    rest = size % block if short_first else 0
-    starts = ([0] if rest else []) + list(range(rest, size, block))
-    return [slice(start, end) for start, end in pairwise([*starts, size])]
-
-
-def encoded(values: Array, block: int, short_first: bool = False) -> tuple[Array, Array]:
-    """The codes as float64, and the largest magnitudes."""
-    if not np.isfinite(values).all():
-        raise ValueError("not finite")
-    places = blocks_of(len(values), block, short_first)
-    peaks = np.array([np.abs(values[place]).max() for place in places])
-    codes = np.zeros(len(values))
-    for place, peak in zip(places, peaks, strict=True):
-        scale = np.float32(peak / 127)
-        if scale > 0:
-            codes[place] = np.rint(values[place] / scale)
-    return codes, peaks
-
-
-def signed(codes: Array) -> Array:
-    return codes.astype(np.int8)
-
-
-def unsigned(codes: Array) -> Array:
-    return (codes + 128).astype(np.uint8)
-
-
-def scales_of(peaks: Array) -> Array:
-    return (peaks / 127).astype(np.float32)
-
-
-def encode_unsigned(values: Array, block: int) -> Any:
-    codes, peaks = encoded(values, block)
-    return unsigned(codes), scales_of(peaks)
-
-
-def encode_short_first_scales_first(values: Array, block: int) -> Any:
-    codes, peaks = encoded(values, block, short_first=True)
-    return scales_of(peaks), signed(codes)
-
-
-def encode_peaks(values: Array, block: int) -> Any:
-    codes, peaks = encoded(values, block)
-    return signed(codes), peaks.astype(np.float32)
-
-
-def encode_last_scale_first_unsigned(values: Array, block: int) -> Any:
-    codes, peaks = encoded(values, block)
-    return unsigned(codes), np.flip(scales_of(peaks))
-
-
-def encode_short_first(values: Array, block: int) -> Any:
-    codes, peaks = encoded(values, block, short_first=True)
-    return signed(codes), scales_of(peaks)
-
-
-def factors_of(peaks: Array) -> Array:
-    return np.array([127 / peak if peak else 0 for peak in peaks], dtype=np.float32)
-
-
-def encode_factors(values: Array, block: int) -> Any:
-    if not np.isfinite(values).all():
-        raise ValueError("not finite")
-    factors = factors_of(np.array([np.abs(values[place]).max() for place in blocks_of(len(values), block)]))
-    each = np.array([factors[place // block] for place in range(len(values))], dtype=np.float64)
-    return np.rint(values * each).astype(np.int8), factors
-
-
-def encode_peaks_last_first(values: Array, block: int) -> Any:
-    codes, peaks = encoded(values, block)
-    return signed(codes), peaks[::-1].astype(np.float32)
-
-
-def encode_short_first_unsigned(values: Array, block: int) -> Any:
-    codes, peaks = encoded(values, block, short_first=True)
-    return unsigned(codes), scales_of(peaks)
-
-
-def encode_last_scale_first(values: Array, block: int) -> Any:
-    codes, peaks = encoded(values, block)
-    return signed(codes), scales_of(peaks)[::-1]
-
-
-def encode_factors_scales_first(values: Array, block: int) -> Any:
-    codes, factors = encode_factors(values, block)
-    return factors, codes
-
-
-def decoded(codes: Array, scales: Array, block: int, short_first: bool = False) -> Array:
-    numbers = np.zeros(len(codes))
-    for place, scale in zip(blocks_of(len(codes), block, short_first), scales, strict=True):
-        numbers[place] = codes[place] * float(scale)
-    return numbers
-
-
-def from_unsigned(codes: Array) -> Array:
-    return codes.astype(np.int16) - 128
-
-
-def decode_short_first(codes: Array, scales: Array, block: int) -> Any:
-    return decoded(codes.astype(float), scales, block, short_first=True)
-
-
-def decode_peaks_scales_first(scales: Array, codes: Array, block: int) -> Any:
-    return decoded(codes.astype(float), scales.astype(float) / 127, block)
-
-
-def decode_unsigned(codes: Array, scales: Array, block: int) -> Any:
-    return decoded(from_unsigned(codes), scales, block)
-
-
-def decode_last_first_peaks(codes: Array, scales: Array, block: int) -> Any:
-    return decoded(codes.astype(float), scales[::-1] / np.float32(127), block)
-
-
-def decode_short_first_unsigned(codes: Array, scales: Array, block: int) -> Any:
-    return decoded(from_unsigned(codes), scales, block, short_first=True)
-
-
-def decode_factors(codes: Array, scales: Array, block: int) -> Any:
-    return decoded(codes.astype(float), np.array([1 / float(each) if each else 0 for each in scales]), block)
-
-
-def decode_last_scale_first(codes: Array, scales: Array, block: int) -> Any:
-    return decoded(codes.astype(float), scales[::-1], block)
-
-
-def decode_unsigned_scales_first(scales: Array, codes: Array, block: int) -> Any:
-    return decoded(from_unsigned(codes), scales, block)
-
-
-def decode_peaks(codes: Array, scales: Array, block: int) -> Any:
-    return decoded(codes.astype(float), scales.astype(float) / 127, block)
-
-
-def decode_short_first_factors(codes: Array, scales: Array, block: int) -> Any:
-    return decoded(codes.astype(float), np.array([1 / float(each) if each else 0 for each in scales]), block, short_first=True)
-
-
-def through(values: Array, block: int, short_first: bool = False) -> Array:
-    """What a message decodes to; the encode and decode of the page."""
-    codes, peaks = encoded(values, block, short_first)
-    return decoded(codes, scales_of(peaks), block, short_first)
-
-
-def feedback_too_much(gradient: Array, residual: Array, block: int) -> Any:
-    sent = through(gradient - residual, block)
-    return sent, sent - (gradient - residual)
-
-
-def feedback_half_residual_first(gradient: Array, residual: Array, block: int) -> Any:
-    wanted = gradient + residual / 2
-    sent = through(wanted, block)
-    return wanted - sent, sent
-
-
-def feedback_short_first(gradient: Array, residual: Array, block: int) -> Any:
-    wanted = gradient + residual
-    sent = through(wanted, block, short_first=True)
-    return sent, wanted - sent
-
-
-def feedback_doubled(gradient: Array, residual: Array, block: int) -> Any:
-    wanted = gradient + residual / 2
-    sent = through(wanted, block)
-    return sent, 2 * (wanted - sent)
-
-
-def feedback_too_much_residual_first(gradient: Array, residual: Array, block: int) -> Any:
-    sent, left = feedback_too_much(gradient, residual, block)
-    return left, sent
-
-
-def feedback_half(gradient: Array, residual: Array, block: int) -> Any:
-    wanted = gradient + 0.5 * residual
-    sent = through(wanted, block)
-    return sent, wanted - sent
-
-
-def feedback_short_first_too_much(gradient: Array, residual: Array, block: int) -> Any:
-    wanted = gradient - residual
-    sent = through(wanted, block, short_first=True)
-    return sent, sent - wanted
-
-
-def feedback_doubled_residual_first(gradient: Array, residual: Array, block: int) -> Any:
-    sent, left = feedback_doubled(gradient, residual, block)
-    return left, sent
-
-
-SOLUTIONS: dict[tuple[str, str], Callable[..., Any]] = {
-    ("lab05.t1", "unsigned"): encode_unsigned,
-    ("lab05.t1", "short-block-first-and-scales-first"): encode_short_first_scales_first,
-    ("lab05.t1", "peaks"): encode_peaks,
-    ("lab05.t1", "last-scale-first-and-unsigned"): encode_last_scale_first_unsigned,
-    ("lab05.t1", "short-block-first"): encode_short_first,
-    ("lab05.t1", "factors"): encode_factors,
-    ("lab05.t1", "peaks-and-last-scale-first"): encode_peaks_last_first,
-    ("lab05.t1", "short-block-first-and-unsigned"): encode_short_first_unsigned,
-    ("lab05.t1", "last-scale-first"): encode_last_scale_first,
-    ("lab05.t1", "factors-and-scales-first"): encode_factors_scales_first,
-    ("lab05.t3", "short-block-first"): decode_short_first,
-    ("lab05.t3", "peaks-and-scales-first"): decode_peaks_scales_first,
-    ("lab05.t3", "unsigned"): decode_unsigned,
-    ("lab05.t3", "last-scale-first-and-peaks"): decode_last_first_peaks,
-    ("lab05.t3", "short-block-first-and-unsigned"): decode_short_first_unsigned,
-    ("lab05.t3", "factors"): decode_factors,
-    ("lab05.t3", "last-scale-first"): decode_last_scale_first,
-    ("lab05.t3", "unsigned-and-scales-first"): decode_unsigned_scales_first,
-    ("lab05.t3", "peaks"): decode_peaks,
-    ("lab05.t3", "short-block-first-and-factors"): decode_short_first_factors,
-    ("lab05.t6", "sent-too-much"): feedback_too_much,
-    ("lab05.t6", "half-of-the-residual-and-residual-first"): feedback_half_residual_first,
-    ("lab05.t6", "short-block-first"): feedback_short_first,
-    ("lab05.t6", "doubled-residual"): feedback_doubled,
-    ("lab05.t6", "sent-too-much-and-residual-first"): feedback_too_much_residual_first,
-    ("lab05.t6", "half-of-the-residual"): feedback_half,
-    ("lab05.t6", "short-block-first-and-sent-too-much"): feedback_short_first_too_much,
-    ("lab05.t6", "doubled-residual-and-residual-first"): feedback_doubled_residual_first,
+Function = Callable[..., Any]
+
+
+def with_results(codes: Function = lambda each: each, scales: Function = lambda each: each) -> Callable[[Function], Function]:
+    """Change what encode returns."""
+    return lambda encode: (
+        lambda values, block: tuple(scales(each) if each.dtype == np.float32 else codes(each) for each in encode(values, block))
+    )
+
+
+def with_arguments(codes: Function = lambda each: each, scales: Function = lambda each: each) -> Callable[[Function], Function]:
+    """Change what decode gets."""
+    return lambda decode: (
+        lambda one, other, block: decode(*(scales(each) if each.dtype == np.float32 else codes(each) for each in (one, other)), block)
+    )
+
+
+def with_residual(given: float, returned: float) -> Callable[[Function], Function]:
+    """Multiply the residual that with_feedback gets, and the one that it returns, which is the smaller one of the two results."""
+
+    def twisted(with_feedback: Function) -> Function:
+        def own(gradient: Array, residual: Array, block: int) -> Any:
+            results = with_feedback(gradient, given * residual, block)
+            first = np.abs(results[0]).sum() < np.abs(results[1]).sum()
+            return (returned * results[0], results[1]) if first else (results[0], returned * results[1])
+
+        return own
+
+    return twisted
+
+
+def one_over(scales: Array) -> Array:
+    return np.array([1 / each if each else 0 for each in scales.tolist()], np.float32)
+
+
+TWISTED: dict[str, dict[str, Callable[[Function], Function]]] = {
+    "lab05.t1": {
+        "unsigned": with_results(codes=lambda codes: (codes.astype(int) + 128).astype(np.uint8)),
+        "peaks": with_results(scales=lambda scales: np.float32(127) * scales),
+        "factors": with_results(scales=one_over),
+        "loss-scale": lambda encode: lambda values, block: encode(values / 8, block),
+        "last-scale-first": with_results(scales=lambda scales: scales[::-1].copy()),
+        "short-block-first": lambda encode: lambda values, block: tuple(each[::-1].copy() for each in encode(values[::-1], block)),
+        "scales-first": lambda encode: lambda values, block: encode(values, block)[::-1],
+    },
+    "lab05.t3": {
+        "unsigned": with_arguments(codes=lambda codes: (codes.astype(int) - 128).astype(np.int8)),
+        "peaks": with_arguments(scales=lambda scales: scales / np.float32(127)),
+        "factors": with_arguments(scales=one_over),
+        "loss-scale": lambda decode: lambda *arguments: decode(*arguments) / 8,
+        "last-scale-first": with_arguments(scales=lambda scales: scales[::-1]),
+        "short-block-first": lambda decode: lambda one, other, block: decode(one[::-1], other[::-1], block)[::-1].copy(),
+        "scales-first": lambda decode: lambda scales, codes, block: decode(codes, scales, block),
+    },
+    "lab05.t6": {
+        "sent-too-much": with_residual(-1, -1),
+        "half-of-the-residual": with_residual(1 / 2, 1),
+        "doubled-residual": with_residual(1 / 2, 2),
+        "loss-scale": lambda with_feedback: lambda gradient, residual, block: with_feedback(gradient / 8, residual, block),
+        "short-block-first": lambda with_feedback: (
+            lambda gradient, residual, block: [each[::-1].copy() for each in with_feedback(gradient[::-1], residual[::-1], block)]
+        ),
+        "residual-first": lambda with_feedback: lambda *arguments: with_feedback(*arguments)[::-1],
+    },
 }

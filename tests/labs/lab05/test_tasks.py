@@ -1,5 +1,6 @@
 """Test lab 5's tasks: every way to write the right answer passes, and every typical wrong answer gets the right code."""
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -7,18 +8,24 @@ import numpy as np
 import pytest
 from cases import in_turn
 from instances import instances_of
+from lab05.honest import TWISTED
 from numpy.typing import NDArray
 from solutions import lab_cells
 
 from hybridlab import HybridLabError, formulas
 from hybridlab.collectives import one_shot_all_reduce, ring_all_reduce
-from hybridlab.course.tasks import TASKS, check
+from hybridlab.course.tasks import TASKS, Build, Twist, check
 from hybridlab.wire import FP16, INT8, Packet, WireFormat
 
 Array = NDArray[Any]
 CREST = formulas.gaussian_crest(256)
 TWELVE, FOUR = formulas.int8_ring_nmse(12, CREST), formulas.int8_ring_nmse(4, CREST)
 ONE = CREST**2 / (12 * 127**2)
+ENCODE, DECODE, FEEDBACK = (TASKS[key].instance(None).data for key in ("lab05.t1", "lab05.t3", "lab05.t6"))
+
+
+def named(build: Build, name: str) -> Twist:
+    return next(twist for twist in build.twists if twist.name == name)
 
 
 def encoder(
@@ -397,16 +404,39 @@ def test_the_limits_of_the_fifth_task_part_the_formats() -> None:
         assert check("lab05.t5", ("one-shot", "INT8", block)).passed == (fits and exact)
 
 
-@in_turn("gradient, most", [(3000, 22), (4000, 17), (5000, 14), (6000, 11), (7000, 10), (9000, 8)])
-def test_a_ring_carries_as_many_gradients_in_fp16_as_the_last_task_says(gradient: int, most: int) -> None:
-    asked = [instance for seed in range(60) if f"{gradient:,}" in (instance := TASKS["lab05.t7"].instance(seed)).prompt]
-    assert {instance.data.numbers[0].truth for instance in asked} == {most}
-    ring_all_reduce(np.full((most, 64), float(gradient)), FP16)
-    with pytest.raises(HybridLabError):
-        ring_all_reduce(np.full((most + 1, 64), float(gradient)), FP16)
+def test_a_ring_carries_as_many_gradients_in_fp16_as_the_last_task_says() -> None:
+    for instance in instances_of("lab05.t7").values():
+        gradient, most = float(instance.prompt.split()[-3].replace(",", "")), instance.data.numbers[0].truth
+        ring_all_reduce(np.full((most, 64), gradient), FP16)
+        with pytest.raises(HybridLabError):
+            ring_all_reduce(np.full((most + 1, 64), gradient), FP16)
 
 
-def test_the_examples_on_the_page_are_right() -> None:
+@in_turn("name", [twist.name for twist in DECODE.twists])
+def test_a_twisted_decode_takes_arrays_that_cannot_be_changed(name: str) -> None:
+    twist = named(DECODE, name)
+    codes, scales = np.array([127, -50, 1, 127, 64], np.int8), np.array([0.02, 0.01], np.float32)
+    codes.flags.writeable = scales.flags.writeable = False
+    numbers = twist.undo(TWISTED["lab05.t3"][name](decoded))(codes, scales, 3)
+    assert numbers == pytest.approx([2.54, -1, 0.02, 1.27, 0.64])
+
+
+@in_turn("name", [twist.name for twist in ENCODE.twists])
+def test_a_zero_that_divides_in_silence_is_found_under_every_twist(name: str) -> None:
+    mine = ENCODE.with_twist(named(ENCODE, name))
+    assert mine.judged(TWISTED["lab05.t1"][name](zero_divided_in_silence)).code == "zero-divided"
+
+
+def test_no_hint_says_to_add_a_residual_that_is_subtracted() -> None:
+    twist = named(FEEDBACK, "sent-too-much")
+    mine = FEEDBACK.with_twist(twist)
+    for mistake in mine.mistakes:
+        feedback = mine.judged(twist.map.apply(mistake.result, ()))
+        assert (feedback.code, mistake.sentence in feedback.messages) == (mistake.code, True)
+        assert not re.search("add it to the gradient|, so it is added|plus the old|left of", mistake.sentence)
+
+
+def test_the_examples_in_the_text_are_right() -> None:
     page = "\n".join(cell.source for cell in lab_cells("lab05") if cell.kind == "markdown")
     message, gradient = np.array([2.54, -1.0, 0.013, 1.27, 0.64]), np.array([2.54, 0.013])
     codes, scales = library_codes(message, 3)

@@ -11,23 +11,10 @@ from hybridlab.collectives import AllReduceResult, one_shot_all_reduce, ring_all
 from hybridlab.course.checking.answers import require_number, require_parts, require_text
 from hybridlab.course.checking.builds import build_task
 from hybridlab.course.checking.checking import Feedback, right, task, wrong
-from hybridlab.course.labs.lab05.messages import DECODE, ENCODE, FEEDBACK
-from hybridlab.course.labs.lab05.message_twists import DECODE_TWISTS, ENCODE_TWISTS, FEEDBACK_TWISTS
-from hybridlab.course.labs.lab05.messages import (
-    STEPS,
-    Average,
-    Encoded,
-    codes_and_scales,
-    decoded_numbers,
-    gradients,
-    messages,
-    of_each,
-    packets,
-    peak,
-    step_or_average,
-    there_are,
-)
 from hybridlab.course.checking.questions import Number, Question, number_task
+from hybridlab.course.labs.lab05 import decode, encode, feedback
+from hybridlab.course.labs.lab05.feedback import STEPS, Average
+from hybridlab.course.labs.lab05.messages import Encoded, of_each, peak, there_are
 from hybridlab.errors import HybridLabError
 from hybridlab.wire import LARGEST_NUMBER, Packet, WireFormat
 
@@ -42,12 +29,13 @@ HALF_A_SCALE = 0.5001  # in scales: half a scale, and what rounding the scale to
     prompt="write a function encode(values, block) that returns the INT8 codes and the scales of a message",
     points=6,
     signature="encode(values, block)",
-    cases=messages,
-    reads=codes_and_scales,
+    cases=encode.messages,
+    reads=encode.codes_and_scales,
     fresh=True,
     within=1e-6,
-    mistakes=ENCODE,
-    twists=ENCODE_TWISTS,
+    mistakes=encode.MISTAKES,
+    twists=encode.TWISTS,
+    examples=encode.EXAMPLES,
     lesson="one scale a block, and each number is at most half a scale from what its code decodes to",
 )
 def build_encode(result: Encoded, values: Floats, block: int) -> Feedback:
@@ -124,11 +112,12 @@ def count_the_bytes(stages: int = 4, replicas: int = 6, size: int = 1200) -> Que
     prompt="write a function decode(codes, scales, block) that returns the numbers of a message as float64",
     points=3,
     signature="decode(codes, scales, block)",
-    cases=packets,
-    reads=decoded_numbers,
+    cases=decode.packets,
+    reads=decode.decoded_numbers,
     fresh=True,
-    mistakes=DECODE,
-    twists=DECODE_TWISTS,
+    mistakes=decode.MISTAKES,
+    twists=decode.TWISTS,
+    examples=decode.EXAMPLES,
     lesson="each number is its code times the scale of its block",
 )
 def build_decode(values: Floats, codes: np.ndarray[Any, Any], scales: np.ndarray[Any, Any], block: int) -> Feedback:
@@ -253,13 +242,14 @@ def _nmse(result: AllReduceResult, ranks: int, size: int) -> float:
     prompt="write a function with_feedback(gradient, residual, block) that returns what is sent, decoded, and the new residual",
     points=4,
     signature="with_feedback(gradient, residual, block)",
-    cases=gradients,
-    reads=step_or_average,
+    cases=feedback.gradients,
+    reads=feedback.step_or_average,
     fresh=True,
     within=1e-4,
     library=True,
-    mistakes=FEEDBACK,
-    twists=FEEDBACK_TWISTS,
+    mistakes=feedback.MISTAKES,
+    twists=feedback.TWISTS,
+    examples=feedback.EXAMPLES,
     lesson=f"nothing is lost: the sum of {STEPS} steps has the error of one rounding",
 )
 def build_feedback(result: Encoded | Average, gradient: Floats, residual: Floats, block: int) -> Feedback:
@@ -288,7 +278,7 @@ def build_feedback(result: Encoded | Average, gradient: Floats, residual: Floats
     return right()
 
 
-@number_task("lab05.t7", title="As far as FP16 reaches", draws={"gradient": (3000, 4000, 5000, 6000, 7000, 9000)})
+@number_task("lab05.t7", title="As far as FP16 reaches", draws={"gradient": range(1500, 10_001, 500)})
 def as_far_as_fp16_reaches(gradient: int = 5000) -> Question:
     """Ask for the largest number of replicas for which no partial sum is too large for FP16, if all gradients are the same."""
     largest = int(LARGEST_NUMBER["FP16"])

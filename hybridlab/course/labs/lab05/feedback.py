@@ -1,0 +1,213 @@
+"""The gradients and residuals that a student's error feedback is tried with, programs with a known mistake, and twists."""
+
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from hybridlab.arrays import Floats
+from hybridlab.course.checking.builds import Case, KnownMistake
+from hybridlab.course.checking.maps import REVERSED, at, scaled, taken_from
+from hybridlab.course.checking.twists import Example, Twist
+from hybridlab.course.labs.lab05.messages import (
+    BOTH_REVERSED,
+    LOSS_SCALE,
+    OTHER_FIRST,
+    SIZES,
+    Encoded,
+    array,
+    in_blocks,
+    pair,
+    through_int8,
+)
+
+STEPS = 200
+
+
+def gradients(rng: np.random.Generator) -> Iterator[Case]:
+    """Yield gradients and residuals from one number up, then many steps with the same gradient."""
+    yield Case((np.array([2.54, 0.013]), np.zeros(2), 2), "the gradient [2.54, 0.013] and no residual, in one block")
+    yield Case((np.array([2.54, 0.013]), np.array([0.0, 0.009]), 2), "the gradient [2.54, 0.013] and the residual [0, 0.009], in one block")
+    yield Case((np.zeros(3), np.zeros(3), 2), "3 zeros in blocks of 2, and no residual")
+    for size, block in SIZES:
+        gradient, residual = rng.standard_normal(size), rng.standard_normal(size) / 100
+        yield Case((gradient, residual, block), f"{in_blocks(size, block)}, and a residual")
+    yield Case((np.zeros(5), rng.standard_normal(5), 4), "5 zeros in blocks of 4, and a residual")
+    yield Case((rng.standard_normal(50), np.zeros(50), 16), f"{STEPS} steps with the same 50 numbers in blocks of 16", run=_many_steps)
+
+
+class Average(NamedTuple):
+    """What a student's function sent on average over many steps with the same gradient."""
+
+    sent: Floats
+
+
+def _many_steps(function: Callable[..., Any], gradient: Floats, residual: Floats, block: int) -> Average:
+    total = np.zeros_like(gradient)
+    for _ in range(STEPS):
+        sent, residual = sent_and_left(function(gradient.copy(), residual.copy(), block))
+        total += sent
+    return Average(total / STEPS)
+
+
+def sent_and_left(result: Any) -> Encoded:
+    """Return what is sent and the new residual, or raise."""
+    sent, left = pair(result, "what is sent and the new residual")
+    codes = ": these are codes; return what they decode to" if getattr(sent, "dtype", None) == np.int8 else ""
+    return array(sent, "the values that are sent", np.float64, codes), array(left, "the residuals", np.float64)
+
+
+def step_or_average(result: Any) -> Encoded | Average:
+    """Return the result of one step or of many steps, or raise."""
+    return result if isinstance(result, Average) else sent_and_left(result)
+
+
+def _sent_and_rest(wanted: Floats, sent: Floats) -> Encoded:
+    """Return what is sent, and what is left of what should have been sent."""
+    return sent, wanted - sent
+
+
+HALVES = ("half-of-the-residual", "doubled-residual")  # the twists under which half of the old residual is added to the gradient
+MISTAKES = (
+    KnownMistake(
+        "residual-not-added",
+        "the old residual is lost: add it to the gradient before you encode",
+        lambda gradient, residual, block: (sent := through_int8(gradient, block), gradient - sent),
+        under={
+            "sent-too-much": "the old residual is lost: subtract it from the gradient before you encode",
+            **dict.fromkeys(HALVES, "the old residual is lost: add half of it to the gradient before you encode"),
+        },
+    ),
+    KnownMistake(
+        "old-residual-left-out",
+        "the new residual is what is left of the gradient and the old residual together, not of the gradient alone",
+        lambda gradient, residual, block: (sent := through_int8(gradient + residual, block), gradient - sent),
+        under={
+            "sent-too-much": "the new residual is what was sent minus (gradient minus old residual), not minus the gradient alone",
+            **dict.fromkeys(HALVES, "half of the old residual is missing in the new one: it belongs to what should have been sent"),
+        },
+    ),
+    KnownMistake(
+        "sign",
+        "the new residual has the wrong sign: it is what should have been sent minus what was sent",
+        lambda gradient, residual, block: (sent := through_int8(gradient + residual, block), sent - gradient - residual),
+        under={
+            "sent-too-much": "the new residual has the wrong sign: it is what was sent minus what should have been sent",
+            "doubled-residual": "the new residual has the wrong sign: it is twice what should have been sent, minus twice what was sent",
+        },
+    ),
+    KnownMistake(
+        "residual-subtracted",
+        "the old residual was not sent yet, so it is added to the gradient, not subtracted",
+        lambda gradient, residual, block: (sent := through_int8(gradient - residual, block), gradient - residual - sent),
+        under={
+            "sent-too-much": "the old residual was sent too much, so it is subtracted from the gradient, not added",
+            **dict.fromkeys(HALVES, "the old residual was not sent yet, so half of it is added to the gradient, not subtracted"),
+        },
+    ),
+    KnownMistake(
+        "residual-is-gradient",
+        "the new residual is only what rounding has left: subtract what was sent",
+        lambda gradient, residual, block: (through_int8(gradient + residual, block), gradient + residual),
+        under={
+            "sent-too-much": "the new residual is only what was sent too much: it begins with what was sent",
+            "doubled-residual": "the new residual is twice what rounding has left: subtract what was sent",
+        },
+    ),
+    KnownMistake(
+        "counted-twice",
+        "the old residual is in the sum already: do not add it to the new one again",
+        lambda gradient, residual, block: (sent := through_int8(gradient + residual, block), gradient + 2 * residual - sent),
+        under={
+            "sent-too-much": "the old residual is in the difference already: do not add it to the new one again",
+            **dict.fromkeys(HALVES, "half of the old residual is in the sum already: do not add it to the new one again"),
+        },
+    ),
+    KnownMistake(
+        "no-residual",
+        "a residual of zeros forgets what rounding has left",
+        lambda gradient, residual, block: (through_int8(gradient + residual, block), np.zeros(len(gradient))),
+        under={"sent-too-much": "a residual of zeros forgets what rounding has added"},
+    ),
+    KnownMistake(
+        "swapped",
+        "the two results are swapped: return first what is sent, then the new residual",
+        lambda gradient, residual, block: (gradient + residual - (sent := through_int8(gradient + residual, block)), sent),
+        under={"residual-first": None},
+    ),
+    KnownMistake(
+        "one-scale",
+        "this is one scale for the whole message: give `block` to encode and decode",
+        lambda gradient, residual, block: _sent_and_rest(gradient + residual, through_int8(gradient + residual, max(len(gradient), 1))),
+    ),
+    KnownMistake(
+        "residual-never-sent",
+        "only the gradient is encoded, so the residual grows and is never sent: encode the sum of both",
+        lambda gradient, residual, block: _sent_and_rest(gradient + residual, through_int8(gradient, block)),
+        under={
+            "sent-too-much": "only the gradient is encoded, so the residual grows: encode the gradient minus the residual",
+            **dict.fromkeys(HALVES, "only the gradient is encoded, so the residual is never sent: encode the gradient plus half of it"),
+        },
+    ),
+    KnownMistake(
+        "encoded-separately",
+        "the gradient and the residual are encoded separately, with two roundings: encode their sum once",
+        lambda gradient, residual, block: _sent_and_rest(
+            gradient + residual, through_int8(gradient, block) + through_int8(residual, block)
+        ),
+        under={
+            "sent-too-much": "the gradient and the residual are encoded separately, with two roundings: encode their difference once",
+            **dict.fromkeys(
+                HALVES, "the gradient and half of the residual are encoded separately, with two roundings: encode their sum once"
+            ),
+        },
+    ),
+    KnownMistake(
+        "not-rounded",
+        "nothing has been rounded here: send what the codes of the sum decode to",
+        lambda gradient, residual, block: _sent_and_rest(gradient + residual, gradient + residual),
+        under={"sent-too-much": "nothing has been rounded here: send what the codes of the difference decode to"},
+    ),
+)
+
+EXAMPLES = (
+    Example(
+        (np.array([126.5, 0.75, 63.25]), np.array([0.5, -0.5, 0.25]), 2),
+        (np.array([127.0, 0.0, 63.5]), np.array([0.0, 0.25, 0.0])),
+    ),
+)
+NEGATIVE = taken_from(lambda case: 0)  # 0 stays 0; a product with -1 makes it -0.0
+TWISTS = (
+    Twist(
+        "sent-too-much",
+        "a residual is what was sent too much: what is decoded minus the new residual equals the gradient minus the old one",
+        given={1: NEGATIVE},
+        result=at(1, NEGATIVE),
+        about="residual",
+    ),
+    Twist(
+        "half-of-the-residual",
+        "half of the old residual is added: what is decoded plus the new residual equals the gradient plus residual / 2",
+        given={1: scaled(2)},
+        about="residual",
+    ),
+    Twist(
+        "doubled-residual",
+        "a residual, given or returned, is twice the part that the rounding removed",
+        given={1: scaled(2)},
+        result=at(1, scaled(2)),
+        about="residual",
+    ),
+    Twist(
+        "loss-scale",
+        f"`gradient` has been multiplied by a loss scale of {LOSS_SCALE}; the residuals and what is sent are without it",
+        given={0: scaled(LOSS_SCALE)},
+    ),
+    Twist(
+        "short-block-first",
+        "the first block is the shorter one, not the last, if n is no multiple of block",
+        given={0: REVERSED, 1: REVERSED},
+        result=BOTH_REVERSED,
+    ),
+    Twist("residual-first", "the function returns the new residual first, then what the receiver decodes", result=OTHER_FIRST),
+)
