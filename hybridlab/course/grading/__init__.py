@@ -7,7 +7,7 @@ A submission goes through these files::
     run        launch --> sandbox + syscalls, or landlock + call_gaps --> worker (the student's process) <--> session (the grader's end)
     mark       specs (what a lab asks for) + cases (seeds of hidden cases) --> marking (one notebook) --> marks
     class      grade (a folder) --> records, reports, canvas, all through escaping
-    trust      doctor (does the sandbox hold?), release (are the marks of a lab right?)
+    trust      doctor (does the sandbox hold?) <-- probes (what a worker tries); release (are the marks of a lab right?)
     command    cli
 
 Right answers and judges stay on the grader's side. The worker has the standard library and numpy, and what it says is taken for what the
