@@ -34,13 +34,13 @@ def listed(name: str) -> list[tuple[Any, ...]]:
 
 
 def source_of(function: Callable[..., Any], seen: frozenset[str] = frozenset()) -> Iterator[ast.AST]:
-    """The syntax tree of a judge and of the functions that it calls from the tasks of its lab or from the files about rings and clocks."""
+    """The syntax tree of a judge and of the functions that it calls from the files named here."""
     tree = ast.parse(getsource(function))
     yield tree
     module = sys.modules[function.__module__]
     for name in sorted({node.id for node in ast.walk(tree) if isinstance(node, ast.Name)} - seen - {function.__name__}):
         helper = vars(module).get(name)
-        if isfunction(helper) and re.search(r"[.](tasks|rings|ring_messages|clocks)$", helper.__module__):
+        if isfunction(helper) and re.search(r"[.](tasks|rings|ring_messages|clocks|one_f_one_b)$", helper.__module__):
             yield from source_of(helper, seen | {function.__name__})
 
 

@@ -1,102 +1,10 @@
-"""The builds of lab 2 under each of their twists, written from the clause of the twist."""
+"""Lab 2's builds with each twist, written from its sentence: a function that does the task in the text becomes one with the twist."""
 
 import re
 from collections.abc import Callable
 from typing import Any
 
 Function = Callable[..., Any]
-
-
-def _lines(stage_of: Callable[[int, int], int], runs: Callable[[int], list[int]]) -> Function:
-    """Return 1F1B for the stage of line d of K, and the order in which the M microbatches run."""
-
-    def one_f_one_b(devices: int, microbatches: int) -> list[str]:
-        names = runs(microbatches)
-        lines = []
-        for line in range(devices):
-            stage = stage_of(line, devices)
-            forwards, backwards = [f"{stage}F{name}" for name in names], [f"{stage}B{name}" for name in names]
-            ops = []
-            while len(forwards) > max(microbatches - (devices - 1 - stage), 0):
-                ops.append(forwards.pop(0))
-            while forwards:
-                ops += [forwards.pop(0), backwards.pop(0)]
-            lines.append(" ".join(ops + backwards))
-        return lines
-
-    return one_f_one_b
-
-
-def _same(line: int, devices: int) -> int:
-    return line
-
-
-def _reversed_stages(line: int, devices: int) -> int:
-    return devices - 1 - line
-
-
-def _one_further(line: int, devices: int) -> int:
-    return 0 if line == devices - 1 else line + 1
-
-
-def _one_back(line: int, devices: int) -> int:
-    return devices - 1 if line == 0 else line - 1
-
-
-def _up(microbatches: int) -> list[int]:
-    return [*range(microbatches)]
-
-
-def _down(microbatches: int) -> list[int]:
-    return [*range(microbatches)][::-1]
-
-
-def _0_last(microbatches: int) -> list[int]:
-    return [*range(1, microbatches), 0]
-
-
-def _simulator(down: bool = False, slow: int | None = None, backwards: float = 1, messages: float = 1, begin: float = 0) -> Function:
-    """Return a simulator: forwards go down, the slow device, by what backwards and messages are longer, and when the step begins."""
-
-    def simulate(orders: list[str], forward: list[float], backward: list[float], latency: float) -> dict[str, tuple[float, float]]:
-        devices = len(orders)
-        lines, step = [line.split() for line in orders], -1 if down else 1
-        done: dict[str, tuple[float, float]] = {}
-        free = [begin] * devices
-        moved = True
-        while moved:
-            moved = False
-            for device in range(devices):
-                if not lines[device]:
-                    continue
-                op = lines[device][0]
-                kind = "F" if "F" in op else "B"
-                microbatch = op.partition(kind)[2]
-                other = device - step if kind == "F" else device + step
-                ready = [free[device]]
-                wanted = [(f"{device}F{microbatch}", 0.0)] if kind == "B" else []
-                if 0 <= other < devices:
-                    wanted.append((f"{other}{kind}{microbatch}", messages * latency))
-                if any(need not in done for need, _ in wanted):
-                    continue
-                start = max(ready + [done[need][1] + late for need, late in wanted])
-                lasts = forward[device] if kind == "F" else backwards * backward[device]
-                if slow is not None and device == slow % devices:
-                    lasts *= 2
-                free[device] = start + lasts
-                done[op] = (start, free[device])
-                del lines[device][0]
-                moved = True
-        return done
-
-    return simulate
-
-
-def _with_down(name: str, **changed: Any) -> dict[tuple[str, str], Function]:
-    return {
-        ("lab02.t6", name): _simulator(**changed),
-        ("lab02.t6", f"last-stage-first-{name}"): _simulator(down=True, **changed),
-    }
 
 
 def last_stage_first(simulate: Function) -> Function:
@@ -124,7 +32,31 @@ def slow(place: int) -> Callable[[Function], Function]:
     return change
 
 
-TWISTED = {
+def with_names(name: Callable[[int, int], int]) -> Callable[[Function], Function]:
+    """Return the change that gives microbatch m of M another number."""
+
+    def change(one_f_one_b: Function) -> Function:
+        def own(*sizes: int) -> list[str]:
+            lines = one_f_one_b(*sizes)
+            count = lines[0].count("F")
+            return [re.sub(r"(?<=[FBIW])\d+", lambda number: str(name(int(number[0]), count)), line) for line in lines]
+
+        return own
+
+    return change
+
+
+TWISTED: dict[str, dict[str, Callable[[Function], Function]]] = {
+    "lab02.t5": {
+        "last-device-first": lambda one_f_one_b: lambda *sizes: one_f_one_b(*sizes)[::-1],
+        "one-device-further": lambda one_f_one_b: lambda *sizes: one_f_one_b(*sizes)[1:] + one_f_one_b(*sizes)[:1],
+        "one-device-back": lambda one_f_one_b: lambda *sizes: one_f_one_b(*sizes)[-1:] + one_f_one_b(*sizes)[:-1],
+        "last-microbatch-first": with_names(lambda number, count: count - 1 - number),
+        "microbatch-0-last": with_names(lambda number, count: number + 1 if number < count - 1 else 0),
+        "even-microbatches": with_names(lambda number, count: 2 * number),
+        "split-backward": lambda one_f_one_b: lambda *sizes: [re.sub(r"(\d+)B(\d+)", r"\1I\2 \1W\2", line) for line in one_f_one_b(*sizes)],
+        "microbatches-first": lambda one_f_one_b: lambda microbatches, devices: one_f_one_b(devices, microbatches),
+    },
     "lab02.t6": {
         "slow-device-0": slow(0),
         "slow-last-device": slow(-1),
@@ -136,5 +68,5 @@ TWISTED = {
         "later-begin": lambda simulate: lambda *given: {op: (start + 5, end + 5) for op, (start, end) in simulate(*given).items()},
         "durations": lambda simulate: lambda *given: {op: (start, end - start) for op, (start, end) in simulate(*given).items()},
         "last-stage-first": last_stage_first,
-    }
+    },
 }

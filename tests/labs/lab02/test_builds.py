@@ -14,7 +14,7 @@ from hypothesis import assume, given
 from strategies import any_orders
 
 from hybridlab import Costs, InvalidSchedule, Op, Schedule, build, simulate
-from hybridlab.course.labs.lab02 import clocks
+from hybridlab.course.labs.lab02 import clocks, one_f_one_b
 from hybridlab.course.labs.lab02 import tasks as lab02_tasks
 from hybridlab.course.tasks import TASKS, check
 
@@ -322,7 +322,7 @@ def passes(key: str, function: Any) -> bool:
 
 
 def test_no_solution_of_a_build_can_be_imported() -> None:
-    modules = {module.__name__: module for module in (lab02_tasks, clocks)}
+    modules = {module.__name__: module for module in (lab02_tasks, clocks, one_f_one_b)}
     values = [value for module in modules.values() for value in vars(module).values() if getattr(value, "__module__", "") in modules]
     assert len(values) > 20
     assert passes("lab02.t6", a_simulator)

@@ -1,5 +1,6 @@
-"""The builds of lab 12 under each of their twists, written from the clause of the twist."""
+"""Lab 12's builds with each twist, written from its sentence: a function that does the task in the text becomes one with the twist."""
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -7,108 +8,68 @@ Function = Callable[..., Any]
 Rows = list[dict[str, Any]]
 
 
-def _orders(device_of: Callable[[int, int], int], runs: Callable[[int], list[int]]) -> Function:
-    """Return interleaved 1F1B for the device whose operations line d has, and the order in which the M microbatches run."""
+def with_names(name: Callable[[int, int], int]) -> Callable[[Function], Function]:
+    """Return the change that gives microbatch m of M another number."""
 
-    def interleaved(devices: int, microbatches: int, chunks: int) -> list[str]:
-        names, lines = runs(microbatches), []
-        every = chunks * microbatches
-        for line in range(devices):
-            device = device_of(line, devices)
+    def change(interleaved: Function) -> Function:
+        def own(*sizes: int) -> list[str]:
+            lines = interleaved(*sizes)
+            count = len(set(re.findall(r"F\d+", lines[0])))
+            return [re.sub(r"(?<=[FBIW])\d+", lambda number: str(name(int(number[0]), count)), line) for line in lines]
 
-            def op(kind: str, number: int, device: int = device) -> str:
-                group, within = divmod(number, chunks * devices)
-                chunk, place = divmod(within, devices)
-                chunk = chunk if kind == "F" else chunks - 1 - chunk
-                return f"{chunk * devices + device}{kind}{names[group * devices + place]}"
+        return own
 
-            warmup = min(every, 2 * (devices - 1 - device) + (chunks - 1) * devices)
-            ops = [op("F", number) for number in range(warmup)]
-            for number in range(every):
-                if number + warmup < every:
-                    ops.append(op("F", number + warmup))
-                ops.append(op("B", number))
-            lines.append(" ".join(ops))
-        return lines
-
-    return interleaved
+    return change
 
 
-LINES: dict[str, Callable[[int, int], int]] = {
-    "reversed-stages": lambda line, devices: devices - 1 - line,
-    "one-stage-further": lambda line, devices: 0 if line == devices - 1 else line + 1,
-    "one-stage-back": lambda line, devices: devices - 1 if line == 0 else line - 1,
-}
-RUNS: dict[str, Callable[[int], list[int]]] = {
-    "last-microbatch-first": lambda microbatches: [*range(microbatches)][::-1],
-    "microbatch-0-last": lambda microbatches: [*range(1, microbatches), 0],
-}
+def with_rows(change: Callable[[Rows], Rows]) -> Callable[[Function], Function]:
+    return lambda critical_path: lambda rows, latency: critical_path(change(rows), latency)
 
 
-def _path(
-    times: Callable[[Rows], Rows] = lambda rows: rows, message: Callable[[float], float] = lambda latency: latency, step: int = 1
-) -> Function:
-    """Return a critical path after the rows and the latency have been brought into ms and into times from the begin."""
-
-    def critical_path(rows: Rows, latency: float) -> list[str]:
-        plain, late = times(rows), message(latency)
-        ends = {row["op"]: row["end"] for row in plain}
-        behind: dict[str, str] = {}
-        last: dict[int, str] = {}
-        for row in sorted(plain, key=lambda row: row["start"]):
-            if row["device"] in last:
-                behind[row["op"]] = last[row["device"]]
-            last[row["device"]] = row["op"]
-        op = max(ends, key=lambda each: ends[each])
-        row_of = {row["op"]: row for row in plain}
-        path = []
-        while op:
-            path.append(op)
-            row = row_of[op]
-            stage = row["stage"] - 1 if row["kind"] == "F" else row["stage"] + 1
-            other = f"{stage}{row['kind']}{row['microbatch']}"
-            before = behind.get(op, "")
-            if before and abs(ends[before] - row["start"]) < 1e-6:
-                op = before
-            elif row["start"] > 1e-6:
-                assert row_of[other]["device"] == row["device"] or abs(ends[other] + late - row["start"]) < 1e-6
-                op = other
-            else:
-                op = ""
-        return path[::-1][::step]
-
-    return critical_path
-
-
-def _from_lengths(rows: Rows) -> Rows:
-    return [row | {"end": row["start"] + row["end"]} for row in rows]
-
-
-def _from_time_left(rows: Rows) -> Rows:
+def from_time_left(rows: Rows) -> Rows:
     whole = max(row["start"] for row in rows)
     return [row | {"start": whole - row["start"], "end": whole - row["end"]} for row in rows]
 
 
-def _halved(latency: float) -> float:
-    return latency / 2
+def last_stage_first(critical_path: Function) -> Function:
+    def own(rows: Rows, latency: float) -> Any:
+        def turned(row: dict[str, Any]) -> dict[str, Any]:
+            stage = max(each["stage"] for each in rows) - row["stage"]
+            return row | {"stage": stage, "op": f"{stage}{row['kind']}{row['microbatch']}"}
+
+        own_name = {turned(row)["op"]: row["op"] for row in rows}
+        return [own_name[op] for op in critical_path([turned(row) for row in rows], latency)]
+
+    return own
 
 
-def _in_ms(latency: float) -> float:
-    return 1000 * latency
+def places(critical_path: Function) -> Function:
+    def own(rows: Rows, latency: float) -> Any:
+        place_of = {row["op"]: place for place, row in enumerate(rows)}
+        return [place_of[op] for op in critical_path(rows, latency)]
+
+    return own
 
 
-SOLUTIONS = {
-    **{("lab12.t5", name): _orders(line, lambda microbatches: [*range(microbatches)]) for name, line in LINES.items()},
-    **{("lab12.t5", name): _orders(lambda line, devices: line, run) for name, run in RUNS.items()},
-    **{("lab12.t5", f"{name}-{other}"): _orders(line, run) for name, line in LINES.items() for other, run in RUNS.items()},
-    ("lab12.t6", "last-first"): _path(step=-1),
-    ("lab12.t6", "there-and-back"): _path(message=_halved),
-    ("lab12.t6", "lengths"): _path(_from_lengths),
-    ("lab12.t6", "time-left"): _path(_from_time_left),
-    ("lab12.t6", "seconds"): _path(message=_in_ms),
-    ("lab12.t6", "lengths-and-last-first"): _path(_from_lengths, step=-1),
-    ("lab12.t6", "time-left-and-last-first"): _path(_from_time_left, step=-1),
-    ("lab12.t6", "there-and-back-and-last-first"): _path(message=_halved, step=-1),
-    ("lab12.t6", "lengths-and-there-and-back"): _path(_from_lengths, _halved),
-    ("lab12.t6", "time-left-and-seconds"): _path(_from_time_left, _in_ms),
+TWISTED: dict[str, dict[str, Callable[[Function], Function]]] = {
+    "lab12.t5": {
+        "last-device-first": lambda interleaved: lambda *sizes: interleaved(*sizes)[::-1],
+        "one-device-further": lambda interleaved: lambda *sizes: interleaved(*sizes)[1:] + interleaved(*sizes)[:1],
+        "one-device-back": lambda interleaved: lambda *sizes: interleaved(*sizes)[-1:] + interleaved(*sizes)[:-1],
+        "last-microbatch-first": with_names(lambda number, count: count - 1 - number),
+        "microbatch-0-last": with_names(lambda number, count: number + 1 if number < count - 1 else 0),
+        "even-microbatches": with_names(lambda number, count: 2 * number),
+        "split-backward": lambda interleaved: lambda *sizes: [re.sub(r"(\d+)B(\d+)", r"\1I\2 \1W\2", line) for line in interleaved(*sizes)],
+        "chunks-first": lambda interleaved: lambda chunks, devices, microbatches: interleaved(devices, microbatches, chunks),
+    },
+    "lab12.t6": {
+        "last-first": lambda critical_path: lambda rows, latency: critical_path(rows, latency)[::-1],
+        "there-and-back": lambda critical_path: lambda rows, latency: critical_path(rows, latency / 2),
+        "seconds": lambda critical_path: lambda rows, latency: critical_path(rows, 1000 * latency),
+        "lengths": with_rows(lambda rows: [row | {"end": row["start"] + row["end"]} for row in rows]),
+        "time-left": with_rows(from_time_left),
+        "later-begin": with_rows(lambda rows: [row | {"start": row["start"] - 5, "end": row["end"] - 5} for row in rows]),
+        "last-stage-first": last_stage_first,
+        "places": places,
+    },
 }

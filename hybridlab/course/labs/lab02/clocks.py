@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from itertools import pairwise
 from typing import Any
 
@@ -131,13 +132,9 @@ def read_times(result: Any) -> Times:
     return times
 
 
-def judge_times(times: Times, orders: list[str], costs: Costs, latency: float) -> Feedback:
+def judge_times(times: Times, orders: list[str], forward: list[float], backward: list[float], latency: float) -> Feedback:
     """Return the feedback on the times of the operations of one order, or of those that run until a deadlock."""
-    turns = turns_of(require_orders(orders))
-    ran, stops = run_partly(turns, costs)
-    goal = timeline_of(turns, ran, costs.unit) if stops else simulate(Schedule("the goal", turns), costs)
-    spans = zip(goal.start.tolist(), goal.end.tolist(), strict=True)
-    expected = dict(zip(map(str, goal.ops), spans, strict=True)) if any(ran) else {}
+    goal, stops, expected = _right_run(tuple(orders), tuple(forward), tuple(backward), latency)
     fault = next(_faults(times, expected, orders, stops, latency), None)
     if fault is None:
         return replace(right(), drawing=None if stops else _picture_of(times, goal, ()))
@@ -146,6 +143,18 @@ def judge_times(times: Times, orders: list[str], costs: Costs, latency: float) -
     shown = [] if _is_short(orders) else [f"the orders are\n{lines}"]
     drawing = _picture_of(times, goal, (Op.parse(op),)) if op in expected else None
     return replace(wrong(code, sentence, *shown), drawing=drawing)
+
+
+@lru_cache(256)  # more than the public cases, which are judged again and again
+def _right_run(
+    orders: tuple[str, ...], forward: tuple[float, ...], backward: tuple[float, ...], latency: float
+) -> tuple[Timeline, Sequence[Stop], Times]:
+    """Return the right timeline, the operations at which a deadlock stops the devices, and the right times."""
+    turns, costs = turns_of(require_orders(list(orders))), Costs(forward=forward, backward=backward, p2p=latency)
+    ran, stops = run_partly(turns, costs)
+    goal = timeline_of(turns, ran, costs.unit) if stops else simulate(Schedule("the goal", turns), costs)
+    spans = zip(goal.start.tolist(), goal.end.tolist(), strict=True)
+    return goal, stops, dict(zip(map(str, goal.ops), spans, strict=True)) if any(ran) else {}
 
 
 def _faults(times: Times, expected: Times, orders: list[str], stops: Sequence[Stop], latency: float) -> Iterator[tuple[str, str, str]]:

@@ -1,48 +1,37 @@
 """Lab 2, GPipe and 1F1B: the tasks and the feedback on their answers."""
 
 import re
-from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from itertools import pairwise
 from typing import Any
-from hybridlab.checks import counted
+
 from hybridlab.costs import Costs
 from hybridlab.course.checking.answers import Orders, require_orders
+from hybridlab.course.checking.builds import build_task
 from hybridlab.course.checking.checking import Feedback, PartialCredit, right, task, wrong
-from hybridlab.course.checking.drawing import Drawing, first_differences, marked_by
 from hybridlab.course.checking.questions import Number, Question, number_task
-from hybridlab.errors import HybridLabError, InvalidSchedule
+from hybridlab.course.labs.lab02 import clocks, one_f_one_b
+from hybridlab.course.labs.lab02.clocks import Times, judge_times
+from hybridlab.course.labs.lab02.one_f_one_b import (
+    GROWING_WARM_UP,
+    NOT_1F1B,
+    drawing_of,
+    judge_one_f_one_b,
+    judge_order,
+    not_1f1b,
+    unit_timeline,
+)
+from hybridlab.errors import HybridLabError
 from hybridlab.formulas import one_f_one_b_makespan, peak_activations
-from hybridlab.schedule import Kind, Op, Schedule
+from hybridlab.schedule import Kind, Schedule
 from hybridlab.schedules import build
 from hybridlab.simulation import simulate
-from hybridlab.timeline import Timeline
-import re
-from collections.abc import Callable, Iterator, Sequence
-from itertools import product
-from typing import Any
-import numpy as np
-from hybridlab.checks import counted
-from hybridlab.costs import Costs
-from hybridlab.course.checking.answers import Orders, is_empty, plain_values, require_orders
-from hybridlab.course.checking.builds import Case, KnownMistake, build_task
-from hybridlab.course.checking.checking import Feedback, PartialCredit, right, wrong
-from hybridlab.course.labs.lab02.clocks import CLOCK_TWISTS, EXAMPLES, MISTAKES, Times, judge_times, orders_of_many_kinds, read_times
-from hybridlab.course.labs.lab02.pipeline_twists import placements
-from hybridlab.errors import HybridLabError
-from hybridlab.schedule import Schedule
-from hybridlab.schedules import build
 
-UNIT_COSTS = Costs(forward=1, backward=2)
 BROKEN = (
     "device 0: 0F0 0F1 0F2 0B0 0F3 0B1 0B2 0B3",
     "device 1: 1F0 1F1 1F3 1B0 1F2 1B1 1B2 1B3",
     "device 2: 2F0 2B0 2F1 2B1 2F2 2B2 2F3 2B3",
 )
 BROKEN_SIZE = 3, 4  # devices and microbatches
-# the faults of an order that is complete and can run
-NOT_1F1B = ("gpipe", "microbatches-out-of-order", "not-alternating", "wrong-warmup")
-REVERSED = "your warm-up grows with the number of the device; the first device has the longest, the last has none"
 
 
 @task(
@@ -57,7 +46,7 @@ def write_1f1b(answer: Any) -> Feedback:
     orders = require_orders(_upper(answer))
     feedback = judge_order(orders, _judge_1f1b, 3, 4, with_goal=False)  # the goal is the answer
     if not feedback.passed and _is_reversed(orders):
-        return replace(feedback, messages=(*feedback.messages, REVERSED), code="reversed")
+        return replace(feedback, messages=(*feedback.messages, GROWING_WARM_UP), code="reversed")
     return feedback
 
 
@@ -75,46 +64,8 @@ def _judge_1f1b(schedule: Schedule) -> Feedback:
     if faults:
         sentences = [sentence for _, sentence in faults]
         return wrong(faults[0][0], "this schedule is complete and can run, but it is not 1F1B yet:", *sentences)
-    peaks = ", ".join(f"{peak:g}" for peak in _unit_timeline(schedule).peak_activations)
+    peaks = ", ".join(f"{peak:g}" for peak in unit_timeline(schedule).peak_activations)
     return right(f"complete, able to run, and 1F1B on every device; devices 0, 1, 2 hold at most {peaks} microbatches")
-
-
-def not_1f1b(schedule: Schedule) -> Iterator[tuple[str, str]]:
-    """For each device whose order differs from 1F1B, yield the code of its first fault and a sentence about the fault."""
-    if schedule.device_of != tuple(range(schedule.devices)):
-        yield "another-placement", "in 1F1B stage 0 is on device 0, stage 1 on device 1, and so on, one stage a device"
-        return
-    for device, order in enumerate(schedule.orders):
-        fault = next(_faults_of_device(device, order, schedule.devices), None)
-        if fault:
-            yield fault
-
-
-def _faults_of_device(device: int, order: Sequence[Op], devices: int) -> Iterator[tuple[str, str]]:
-    part = next((op for op in order if op.kind in "IW"), None)
-    if part:
-        yield "split-backward", f"device {device} runs {part.words}; 1F1B runs full backwards (B), not their parts"
-    for kind in (Kind.F, Kind.B):
-        run = [op.microbatch for op in order if op.kind is kind]
-        for found, wanted_here in zip(run, sorted(run), strict=True):
-            if found != wanted_here:
-                sentence = f"device {device} runs the {kind.words} of microbatch {found} before that of microbatch {wanted_here}"
-                yield "microbatches-out-of-order", f"{sentence}; 1F1B takes the microbatches in order"
-    count = sum(op.kind is Kind.F for op in order)
-    first = next((place for place, op in enumerate(order) if op.kind is Kind.B), 0)
-    warmup = min(devices - 1 - device, count)
-    wanted = min(warmup + 1, count)
-    parts = f"the warm-up has {warmup}" + (", and the first pair has one more" if wanted > warmup else "")
-    should = f"in 1F1B it starts it after {wanted}: {parts}"
-    if first == count > max(1, wanted):
-        yield "gpipe", f"device {device} starts its first backward after all its {first} forwards, as GPipe does; {should}"
-    elif first != wanted:
-        yield "wrong-warmup", f"device {device} starts its first backward after {counted(first, 'forward')}; {should}"
-    last = max(place for place, op in enumerate(order) if op.kind is Kind.F)
-    for op, following in pairwise(order[first : last + 1]):
-        if op.kind is following.kind:
-            sentence = f"device {device} runs {op} and {following} one after the other"
-            yield "not-alternating", f"{sentence}; after its warm-up 1F1B alternates"
 
 
 @number_task(
@@ -234,7 +185,7 @@ def open_deadlock(answer: Any) -> Feedback:
     changed = [device for device, order in enumerate(orders) if order != broken[device]]
     if not changed:
         unchanged = wrong("unchanged", "this is the order as it was, and it still deadlocks: which two operations wait for each other?")
-        return replace(unchanged, drawing=_drawing(orders, *BROKEN_SIZE))
+        return replace(unchanged, drawing=drawing_of(orders, *BROKEN_SIZE))
     if len(changed) > 1:
         devices = ", ".join(map(str, changed))
         return wrong("several-devices-changed", f"you have changed devices {devices}; the order of one device is enough")
@@ -242,7 +193,7 @@ def open_deadlock(answer: Any) -> Feedback:
 
 
 def _judge_opened(schedule: Schedule) -> Feedback:
-    timeline = _unit_timeline(schedule)
+    timeline = unit_timeline(schedule)
     size = timeline.schedule.devices, timeline.schedule.microbatches
     for device, peak in enumerate(timeline.peak_activations):
         most = peak_activations("1f1b", *size, device)
@@ -284,172 +235,24 @@ def _upper(answer: Any) -> Any:
     return re.sub(r"\b\d+[fbiw]\d+\b", lambda op: op[0].upper(), answer) if isinstance(answer, str) else answer
 
 
-def _unit_timeline(schedule: Schedule) -> Timeline:
-    return simulate(schedule, UNIT_COSTS)
-
-
-def judge_order(
-    orders: Orders, judge: Callable[[Schedule], Feedback], devices: int, microbatches: int, *, with_goal: bool = True
-) -> Feedback:
-    """Return the judge's feedback on the schedule, or the error of orders that cannot run, with a picture of the orders.
-
-    The picture has 1F1B below wrong orders, unless ``with_goal`` is False.
-    """
-    try:
-        feedback = judge(Schedule("yours", orders))
-    except InvalidSchedule as why:
-        drawing = _drawing(orders, devices, microbatches, marked_by(why) or None, with_goal)
-        return replace(wrong(why.code, str(why)), drawing=drawing)
-    if feedback.passed:
-        return replace(feedback, drawing=Drawing(orders, UNIT_COSTS))
-    return replace(feedback, drawing=_drawing(orders, devices, microbatches, with_goal=with_goal))
-
-
-def _drawing(orders: Orders, devices: int, microbatches: int, marked: tuple[Op, ...] | None = None, with_goal: bool = True) -> Drawing:
-    """Return the picture of the orders; None marks, on each device, the first operation that differs from 1F1B."""
-    goal = _unit_timeline(build("1f1b", devices, microbatches))
-    return Drawing(orders, UNIT_COSTS, goal if with_goal else None, first_differences(orders, goal) if marked is None else marked)
-
-
-def _sizes(rng: np.random.Generator) -> Iterator[Case]:
-    """Yield all sizes from 1 device and 1 microbatch up to 8 devices and 12 microbatches."""
-    for devices, microbatches in sorted(product(range(1, 9), range(1, 13)), key=lambda size: (size[0] * size[1], size)):
-        yield Case((devices, microbatches), f"{counted(devices, 'device')} and {counted(microbatches, 'microbatch')}")
-
-
-def _read_lines(result: Any) -> Orders:
-    plain = plain_values(result)
-    if is_empty(plain):
-        raise HybridLabError("the function returns no operations; return one text for each device, such as ['0F0 0B0']", "empty")
-    for line in plain if isinstance(plain, list) else [plain]:
-        if isinstance(line, str) and (joined := re.search(r"(?<!\d)\d+[FBfb]\d+[FBfb]\d+", line)):
-            raise HybridLabError(f"a space is missing between two operations: {joined[0]!r}", "no-space")
-    return require_orders(plain)
-
-
-def _text_of(name: str) -> Callable[[int, int], str]:
-    return lambda devices, microbatches: str(build(name, devices, microbatches))
-
-
-Part = Callable[[int, int], Sequence[str]]  # takes the warm-up and the number of microbatches; "F2" is a forward of microbatch 2
-
-
-def _three_parts(warmup: Callable[[int, int, int], int], pairs: Part | None = None, end: Part | None = None) -> Callable[..., list[str]]:
-    """Return a function that writes 1F1B with a wrong part: the warm-up of device d of K with M microbatches, the pairs or the end."""
-
-    def right_pairs(ahead: int, microbatches: int) -> list[str]:
-        return [op for first in range(microbatches - ahead) for op in (f"F{first + ahead}", f"B{first}")]
-
-    def right_end(ahead: int, microbatches: int) -> list[str]:
-        return [f"B{microbatch}" for microbatch in range(max(microbatches - ahead, 0), microbatches)]
-
-    def orders(devices: int, microbatches: int) -> list[str]:
-        lines = []
-        for device in range(devices):
-            ahead = max(warmup(device, devices, microbatches), 0)
-            parts = [f"F{microbatch}" for microbatch in range(ahead)]
-            parts += [*(pairs or right_pairs)(ahead, microbatches), *(end or right_end)(ahead, microbatches)]
-            lines.append(" ".join(f"{device}{op}" for op in parts))
-        return lines
-
-    return orders
-
-
-def _warmup(device: int, devices: int, microbatches: int) -> int:
-    return min(devices - 1 - device, microbatches)
-
-
-def _backward_first(ahead: int, microbatches: int) -> list[str]:
-    return [op for first in range(microbatches - ahead) for op in (f"B{first}", f"F{first + ahead}")]
-
-
-def _newest_first(ahead: int, microbatches: int) -> list[str]:
-    return [op for microbatch in range(ahead, microbatches) for op in (f"F{microbatch}", f"B{microbatch}")]
-
-
 @build_task(
     "lab02.t5",
     title="Build 1F1B",
     prompt="write a function one_f_one_b(devices, microbatches) that returns one line of operations for each device",
     points=6,
     signature="one_f_one_b(devices, microbatches)",
-    cases=_sizes,
-    reads=_read_lines,
-    mistakes=[
-        KnownMistake("all-forwards-first", "this is GPipe: 1F1B runs its first backward as soon as it can", _text_of("gpipe")),
-        KnownMistake(
-            "warm-up-too-long",
-            "your warm-up is one forward too long: it has K-1-d forwards, and the first pair begins with another one",
-            _three_parts(lambda device, devices, microbatches: min(devices - device, microbatches)),
-        ),
-        KnownMistake(
-            "eager",
-            "your warm-up is twice as long; that is eager 1F1B, which needs more memory: it has K-1-d forwards",
-            _three_parts(lambda device, devices, microbatches: min(2 * (devices - 1 - device), microbatches)),
-        ),
-        KnownMistake(
-            "same-warm-up",
-            "all your devices have the warm-up of device 0; on device d it has K-1-d forwards",
-            _three_parts(lambda device, devices, microbatches: min(devices - 1, microbatches)),
-        ),
-        KnownMistake(
-            "reversed",
-            REVERSED,
-            _three_parts(lambda device, devices, microbatches: min(device, microbatches)),
-        ),
-        KnownMistake(
-            "no-warm-up",
-            "your devices have no warm-up; without it the devices behind have nothing to do",
-            _three_parts(lambda device, devices, microbatches: 0),
-        ),
-        KnownMistake(
-            "warm-up-too-short",
-            "your warm-up is one forward too short: it has K-1-d forwards, and the first pair begins with another one",
-            _three_parts(lambda device, devices, microbatches: min(devices - 2 - device, microbatches)),
-        ),
-        KnownMistake(
-            "arguments-exchanged",
-            "you take devices for microbatches, and microbatches for devices: the first argument is the number of devices",
-            lambda devices, microbatches: str(build("1f1b", microbatches, devices)),
-        ),
-        KnownMistake(
-            "warm-up-beyond-the-last",
-            "your warm-up runs microbatches that do not exist: it stops after all M if there are fewer than K-1-d",
-            _three_parts(lambda device, devices, microbatches: devices - 1 - device),
-        ),
-        KnownMistake(
-            "backward-first",
-            "your pairs run the backward before the forward; in a pair the forward comes first",
-            _three_parts(_warmup, pairs=_backward_first),
-        ),
-        KnownMistake(
-            "newest-first",
-            "your pairs run the backward of the microbatch whose forward has just ended; a pair takes the oldest one that the device holds",
-            _three_parts(_warmup, pairs=_newest_first, end=lambda ahead, microbatches: [f"B{each}" for each in range(ahead)]),
-        ),
-        KnownMistake(
-            "no-cool-down",
-            "your order ends after the last pair; the cool-down, the backwards that are left, is missing",
-            _three_parts(_warmup, end=lambda ahead, microbatches: []),
-        ),
-    ],
+    cases=one_f_one_b.sizes_of_pipelines,
+    reads=one_f_one_b.read_lines,
+    mistakes=one_f_one_b.MISTAKES,
+    twists=one_f_one_b.TWISTS,
+    examples=one_f_one_b.EXAMPLES,
     lesson="a warm-up of min(K-1-d, M) forwards, then pairs, then the backwards that are left",
     without=("build",),
     partial_credit=[PartialCredit("complete and able to run for all sizes", 1 / 3, NOT_1F1B)],
-    twists=placements(_read_lines),
 )
-def build_1f1b(orders: Orders, devices: int, microbatches: int) -> Feedback:
+def build_one_f_one_b(orders: Orders, devices: int, microbatches: int) -> Feedback:
     """Judge the orders of one size: they can run, and every device runs 1F1B."""
-    if len(orders) != devices:
-        return wrong("another-size", f"the result has {counted(len(orders), 'line')}, not one for each of {counted(devices, 'device')}")
-
-    def judged(schedule: Schedule) -> Feedback:
-        if schedule.microbatches != microbatches:
-            return wrong("another-number", f"the order has {counted(schedule.microbatches, 'microbatch')}, not {microbatches}")
-        fault = next(not_1f1b(schedule), None)
-        return wrong(*fault) if fault else right()
-
-    return judge_order(orders, judged, devices, microbatches)
+    return judge_one_f_one_b(orders, devices, microbatches)
 
 
 @build_task(
@@ -458,13 +261,13 @@ def build_1f1b(orders: Orders, devices: int, microbatches: int) -> Feedback:
     prompt="write a function simulate(orders, forward, backward, latency) that returns the start and the end of each operation that runs",
     points=10,
     signature="simulate(orders, forward, backward, latency)",
-    cases=orders_of_many_kinds,
-    reads=read_times,
-    mistakes=MISTAKES,
-    twists=CLOCK_TWISTS,
-    examples=EXAMPLES,
+    cases=clocks.orders_of_many_kinds,
+    reads=clocks.read_times,
+    mistakes=clocks.MISTAKES,
+    twists=clocks.CLOCK_TWISTS,
+    examples=clocks.EXAMPLES,
     lesson="an operation starts when its device is free and its input has arrived; in a deadlock no device has such an operation",
 )
 def build_simulator(times: Times, orders: list[str], forward: list[float], backward: list[float], latency: float) -> Feedback:
     """Judge the times of the operations of one order, or of the operations that run until a deadlock."""
-    return judge_times(times, orders, Costs(forward=forward, backward=backward, p2p=latency), latency)
+    return judge_times(times, orders, forward, backward, latency)

@@ -1,13 +1,14 @@
-"""The sizes on which a student's interleaved 1F1B is tried, and programs that write a wrong order."""
+"""The sizes on which a student's interleaved 1F1B is tried, programs that write a wrong order, and the twists."""
 
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from hybridlab.checks import counted
-from hybridlab.course.checking.answers import Orders, is_empty, plain_values, require_orders
 from hybridlab.course.checking.builds import Case, KnownMistake
+from hybridlab.course.checking.twists import Example, Twist
+from hybridlab.course.labs.lab02.one_f_one_b import ORDER_TWISTS
 from hybridlab.errors import HybridLabError
 from hybridlab.schedule import Schedule
 from hybridlab.schedules import build
@@ -36,14 +37,6 @@ def goal_of(devices: int, microbatches: int, chunks: int) -> Schedule:
     if chunks == 1:
         return build("eager-1f1b", devices, microbatches)
     return build("interleaved", devices, microbatches, chunks)
-
-
-def read_lines(result: Any) -> Orders:
-    """Return the order of each device that a student's function has returned."""
-    plain = plain_values(result)
-    if is_empty(plain):
-        raise HybridLabError("the function returns no operations; return one text for each device, such as ['0F0 0B0']", "empty")
-    return require_orders(plain)
 
 
 class Size(NamedTuple):
@@ -116,7 +109,7 @@ def _breadth_first(devices: int, microbatches: int, chunks: int) -> str:
     return str(build("gpipe", devices, microbatches) if chunks == 1 else build("looped-bfs", devices, microbatches, chunks))
 
 
-INTERLEAVED_MISTAKES = (
+MISTAKES = (
     KnownMistake("no-chunks", "this is 1F1B with one stage on each device: with v chunks the model has vK stages", _one_f_one_b),
     KnownMistake(
         "breadth-first",
@@ -199,3 +192,9 @@ INTERLEAVED_MISTAKES = (
         _written_in_groups(_ahead, cool_down=False),
     ),
 )
+
+EXAMPLES = (
+    Example((1, 2, 2), ["0F0 1F0 1B0 0F1 0B0 1F1 1B1 0B1"]),
+    Example((2, 2, 2), ["0F0 0F1 2F0 2F1 2B0 2B1 0B0 0B1", "1F0 1F1 3F0 3B0 3F1 3B1 1B0 1B1"]),
+)
+TWISTS = (*ORDER_TWISTS, Twist("chunks-first", "the function is called as interleaved(chunks, devices, microbatches)", order=(2, 0, 1)))

@@ -2,7 +2,6 @@
 
 import itertools
 from collections.abc import Callable, Iterator
-from functools import wraps
 from typing import Any
 
 import numpy as np
@@ -11,8 +10,8 @@ from hybridlab.checks import counted, short_repr
 from hybridlab.costs import Costs
 from hybridlab.course.checking.answers import Unordered, plain_values, require_orders
 from hybridlab.course.checking.builds import Case, KnownMistake
-from hybridlab.course.checking.twists import Function, Twist
-from hybridlab.course.checking.legacy import in_words_of_the_page, together
+from hybridlab.course.checking.maps import REVERSED, Map, like, one_way, operations, scaled
+from hybridlab.course.checking.twists import Example, Twist
 from hybridlab.errors import HybridLabError
 from hybridlab.schedule import Schedule
 from hybridlab.schedules import REGISTRY, build
@@ -32,7 +31,7 @@ RUNS = [
     ("interleaved", 1, 2, 2, 20),
     ("1f1b", 3, 2, 1, 3),
     ("hanayo", 2, 2, 2, 1),
-    ("interleaved", 2, 2, 2, 2),
+    ("interleaved", 2, 2, 2, 3),
     ("1f1b", 3, 4, 1, 0),
     ("zb-h1", 3, 4, 1, 1),
     ("gpipe", 4, 3, 1, 0.5),
@@ -140,18 +139,27 @@ def _one_microbatch(rows: Rows, latency: float) -> list[str]:
     return [row["op"] for row in sorted(mine, key=lambda row: row["start"])]
 
 
-def _but_the_first(now: Row, before: Row | None, needed: Row | None, latency: float) -> Row | None:
-    """Return what an operation waited for, but not if that has started with the step."""
-    other = needed is not None and needed["device"] != now["device"]
-    found = _latest((before, 0.0), (needed, latency * other))
-    return found if found is not None and found["start"] > 0 else None
+def _without_the_first(rows: Rows, latency: float) -> list[str]:
+    """Return a critical path without its first operation."""
+
+    def waited_for(now: Row, before: Row | None, needed: Row | None, latency: float) -> Row | None:
+        crosses = needed is not None and needed["device"] != now["device"]
+        return _latest((before, 0.0), (needed, latency * crosses))
+
+    return _back(waited_for)(rows, latency)[1:]
 
 
-PATH_MISTAKES = (
+MISTAKES = (
     KnownMistake(
         "latency-forgotten",
         "this takes the later of two ends without the message: an input from another device arrives `latency` ms after its operation",
         _back(lambda now, before, needed, late: _latest((before, 0.0), (needed, 0.0))),
+        under={
+            "there-and-back": "this takes the later of two ends without the message: an input from another device arrives `latency` / 2 ms "
+            "after its operation",
+            "seconds": "this takes the later of two ends without the message: an input from another device arrives `latency` seconds "
+            "after its operation",
+        },
     ),
     KnownMistake(
         "latency-within-a-device",
@@ -172,7 +180,8 @@ PATH_MISTAKES = (
     KnownMistake(
         "first-operation-missing",
         "this lacks the first operation: the path begins where the step begins",
-        _back(_but_the_first),
+        _without_the_first,
+        under={"last-first": "this lacks the operation with which the step begins: the list ends with it"},
     ),
     KnownMistake(
         "inputs-first",
@@ -182,64 +191,87 @@ PATH_MISTAKES = (
 )
 
 
-def _in_other_words(
-    rows_of: Callable[[Rows], Rows] = lambda rows: rows,
-    latency_of: Callable[[float], float] = lambda latency: latency,
-    path_of: Callable[[list[str]], list[str]] = lambda path: path,
-) -> Callable[[Function], Function]:
-    """Return a ``standard`` with functions for the rows and the latency that the function gets, and for the path that it returns."""
+class RowsOfExample(list[Row]):
+    """Rows whose text has operation, start and end alone, so that an example is short."""
 
-    def standard(function: Function) -> Function:
-        @wraps(function)
-        def critical_path(rows: Rows, latency: float) -> Any:
-            return in_words_of_the_page(function(rows_of(rows), latency_of(latency)), read_path, path_of)
-
-        return critical_path
-
-    return standard
+    def __repr__(self) -> str:
+        """Return the operations with their times."""
+        return f"[{'; '.join('{op}: start {start:g}, end {end:g}'.format(**row) for row in self)}]"
 
 
-def _last_end(rows: Rows) -> float:
-    return float(max((row["end"] for row in rows), default=0.0))
+def _each_row(change: Callable[[Row, Rows], Row]) -> Map:
+    """Return the map of rows, of a function that takes a row and all rows and returns the row of the twisted task."""
+    return one_way(lambda rows: type(rows)(row | change(row, rows) for row in rows))
 
 
-def _to_the_end(rows: Rows) -> Rows:
-    last = _last_end(rows)
-    return [row | {"start": last - row.get("start", 0.0), "end": last - row["end"]} for row in rows]
+def _from_the_last(stage: int, microbatch: int, case: tuple[Any, ...]) -> tuple[int, int]:
+    """Return an operation with its stage counted from the other end."""
+    return max(row["stage"] for row in case[0]) - stage, microbatch
 
 
-LAST_FIRST = Twist(
-    "last-first", "the list runs from the last operation back to the first", _in_other_words(path_of=lambda path: path[::-1])
+def _turned(row: Row, rows: Rows) -> Row:
+    stage, _ = _from_the_last(row["stage"], 0, (rows,))
+    return {"op": f"{stage}{row['kind']}{row['microbatch']}", "stage": stage}
+
+
+def _time_left(row: Row, rows: Rows) -> Row:
+    last = max(each["end"] for each in rows)
+    return {"start": last - row["start"], "end": last - row["end"]}
+
+
+def _places(path: list[str], case: tuple[Any, ...]) -> list[int]:
+    ops = [row["op"] for row in case[0]]
+    return like(path, [ops.index(op) for op in path])
+
+
+def _ops_at(places: list[int], case: tuple[Any, ...]) -> list[str]:
+    return like(places, [case[0][place]["op"] for place in places])
+
+
+BEGINS_AT = 5  # ms
+EXAMPLES = (
+    Example(
+        (RowsOfExample(simulate(build("1f1b", 2, 1), Costs(forward=1, backward=2, p2p=0.5)).to_rows()), 0.5), ["0F0", "1F0", "1B0", "0B0"]
+    ),
 )
-THERE_AND_BACK = Twist(
-    "there-and-back",
-    "`latency` is the time of two messages, one there and one back, which take equally long",
-    _in_other_words(latency_of=lambda latency: 2 * latency),
-)
-LENGTHS = Twist(
-    "lengths",
-    'row["end"] is not the time at which the operation ends, but how long it takes',
-    _in_other_words(lambda rows: [row | {"end": row["end"] - row.get("start", 0.0)} for row in rows]),
-)
-TIME_LEFT = Twist(
-    "time-left",
-    'row["start"] and row["end"] are the ms that are left until the end of the step, so the last operation has an end of 0',
-    _in_other_words(_to_the_end),
-)
-SECONDS = Twist(
-    "seconds",
-    "`latency` is in seconds, and the times in the rows stay in ms",
-    _in_other_words(latency_of=lambda latency: latency / 1000),
-)
-PATH_TWISTS = (
-    LAST_FIRST,
-    THERE_AND_BACK,
-    LENGTHS,
-    TIME_LEFT,
-    SECONDS,
-    together(LENGTHS, LAST_FIRST),
-    together(TIME_LEFT, LAST_FIRST),
-    together(THERE_AND_BACK, LAST_FIRST),
-    together(LENGTHS, THERE_AND_BACK),
-    together(TIME_LEFT, SECONDS),
+TWISTS = (
+    Twist("last-first", "the list runs from the last operation back to the first", result=REVERSED),
+    Twist(
+        "there-and-back",
+        "`latency` is the time of two messages, one there and one back, which take equally long",
+        given={1: scaled(2)},
+        about="latency",
+    ),
+    Twist(
+        "lengths",
+        'row["end"] is not the time at which the operation ends, but how long it takes',
+        given={0: _each_row(lambda row, rows: {"end": row["end"] - row["start"]})},
+        about="times",
+    ),
+    Twist(
+        "last-stage-first",
+        "forwards go from the last stage, vK-1, down to stage 0, and gradients come back from stage 0 up to the last stage",
+        given={0: _each_row(_turned)},
+        result=operations(_from_the_last, _from_the_last),
+        about="operations",
+    ),
+    Twist(
+        "time-left",
+        'row["start"] and row["end"] are the ms that are left until the end of the step, so the last operation has an end of 0',
+        given={0: _each_row(_time_left)},
+        about="times",
+    ),
+    Twist(
+        "places",
+        "the function returns the place of each operation in `rows`, counted from 0",
+        result=Map(_places, _ops_at),
+        about="operations",
+    ),
+    Twist("seconds", "`latency` is in seconds, and the times in the rows stay in ms", given={1: scaled(0.001)}, about="latency"),
+    Twist(
+        "later-begin",
+        f"the step begins at {BEGINS_AT} ms, not at 0",
+        given={0: _each_row(lambda row, rows: {"start": row["start"] + BEGINS_AT, "end": row["end"] + BEGINS_AT})},
+        about="times",
+    ),
 )

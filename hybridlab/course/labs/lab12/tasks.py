@@ -1,34 +1,25 @@
 """Lab 12, chunks and waves: the tasks and the feedback on their answers."""
 
 from collections.abc import Iterable
-from functools import cache
-from hybridlab import formulas
-from hybridlab.costs import Costs
-from hybridlab.course.checking.expressions import Mistake, Table, filled
-from hybridlab.course.checking.questions import Number, Question, number_task
-from hybridlab.schedules import REGISTRY, build
-from hybridlab.simulation import simulate
 from dataclasses import replace
+from functools import cache
+
+from hybridlab import formulas
 from hybridlab.checks import counted
 from hybridlab.costs import Costs
 from hybridlab.course.checking.answers import Orders
 from hybridlab.course.checking.builds import build_task
 from hybridlab.course.checking.checking import Feedback, PartialCredit, right, wrong
-from hybridlab.course.labs.lab12.chunk_orders import INTERLEAVED_MISTAKES, goal_of, read_lines, sizes_of_chunks
-from hybridlab.course.labs.lab12.critical_paths import (
-    PATH_MISTAKES,
-    PATH_TWISTS,
-    WITHIN,
-    Row,
-    Rows,
-    read_path,
-    runs_of_many_kinds,
-    schedule_of,
-)
 from hybridlab.course.checking.drawing import Drawing, first_differences, marked_by
-from hybridlab.course.labs.lab02.pipeline_twists import placements
+from hybridlab.course.checking.expressions import Mistake, Table, filled
+from hybridlab.course.checking.questions import Number, Question, number_task
+from hybridlab.course.labs.lab02.one_f_one_b import UNIT_COSTS, read_lines
+from hybridlab.course.labs.lab12 import chunk_orders, critical_paths
+from hybridlab.course.labs.lab12.chunk_orders import goal_of
+from hybridlab.course.labs.lab12.critical_paths import WITHIN, Row, Rows, schedule_of
 from hybridlab.errors import InvalidSchedule
 from hybridlab.schedule import Schedule
+from hybridlab.schedules import REGISTRY, build
 from hybridlab.simulation import simulate
 
 LAYERS = 24  # layers of each device in task 4
@@ -274,18 +265,17 @@ def _listed(items: Iterable[object]) -> str:
     return f"{', '.join(first)} and {last}"
 
 
-UNIT_COSTS = Costs(forward=1, backward=2)
-
-
 @build_task(
     "lab12.t5",
     title="Build interleaved 1F1B",
     prompt="write a function interleaved(devices, microbatches, chunks) that returns one line of operations for each device",
     points=6,
     signature="interleaved(devices, microbatches, chunks)",
-    cases=sizes_of_chunks,
+    cases=chunk_orders.sizes_of_chunks,
     reads=read_lines,
-    mistakes=INTERLEAVED_MISTAKES,
+    mistakes=chunk_orders.MISTAKES,
+    twists=chunk_orders.TWISTS,
+    examples=chunk_orders.EXAMPLES,
     lesson="a warm-up of min(2(K-1-d) + (v-1)K, vM) forwards, then pairs, then the backwards that are left",
     without=("build",),
     partial_credit=[
@@ -293,7 +283,6 @@ UNIT_COSTS = Costs(forward=1, backward=2)
         PartialCredit("complete, and either its time or its peaks are those of interleaved 1F1B", 1 / 2, ("longer", "larger")),
         PartialCredit("complete, with the time and the peaks of interleaved 1F1B", 2 / 3, ("another-order",)),
     ],
-    twists=placements(read_lines, chunks=True),
 )
 def build_interleaved(orders: Orders, devices: int, microbatches: int, chunks: int) -> Feedback:
     """Judge the orders of one size: they can run, and every device runs interleaved 1F1B."""
@@ -354,10 +343,11 @@ def _first_difference(schedule: Schedule, wanted: Schedule) -> str:
     prompt="write a function critical_path(rows, latency) that returns the operations of a critical path, from first to last",
     points=6,
     signature="critical_path(rows, latency)",
-    cases=runs_of_many_kinds,
-    reads=read_path,
-    mistakes=PATH_MISTAKES,
-    twists=PATH_TWISTS,
+    cases=critical_paths.runs_of_many_kinds,
+    reads=critical_paths.read_path,
+    mistakes=critical_paths.MISTAKES,
+    twists=critical_paths.TWISTS,
+    examples=critical_paths.EXAMPLES,
     lesson="go back from the last operation: each one has waited for the one before it on its device, or for its input",
     without=("blocking_operation",),
 )
