@@ -53,6 +53,15 @@ def honest_cell(key: str, twist: Twist, name: str, published: str) -> str:
         The cell that has the published solution. It defines ``solution``.
     """
     written = (LABS / key[:5] / "honest.py").read_text(encoding="utf-8")
-    changed = reduce(lambda inner, each: f"TWISTED[{key!r}][{each.name!r}]({inner})", twist.rows or (twist,), "solution")
     definitions = re.sub(r"^check\(.*$", "", published, flags=re.MULTILINE)
-    return f"{written}\n\n{definitions}\n{name} = {changed}\ncheck({key!r}, {name})\n"
+    return f"{written}\n\n{definitions}\n{name} = {own_call(key, twist)}\ncheck({key!r}, {name})\n"
+
+
+def own_call(key: str, twist: Twist, changes: str = "TWISTED") -> str:
+    """Return the source that makes an honest solution with a twist from ``solution``.
+
+    >>> from hybridlab.course.tasks import Twist
+    >>> own_call("lab15.t3", Twist("sums", "times are sums"))
+    "TWISTED['lab15.t3']['sums'](solution)"
+    """
+    return reduce(lambda inner, each: f"{changes}[{key!r}][{each.name!r}]({inner})", twist.rows or (twist,), "solution")
