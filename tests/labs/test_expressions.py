@@ -107,5 +107,5 @@ def test_rows_of_warm_ups_are_timed_as_the_simulator_times_them(data: st.DataObj
     times = [data.draw(st.integers(0, 40)) / 2 for _ in range(3)]
     falling = [row[::-1] for row in combinations_with_replacement(range(microbatches + 1), devices)]
     rows = data.draw(st.lists(st.sampled_from(falling), min_size=1, max_size=4))
-    wanted = [float(warmed_up(list(row), microbatches, *times).makespan) for row in rows]
+    wanted = [float(warmed_up(tuple(row), microbatches, *times).makespan) for row in rows]
     assert makespans(rows, microbatches, *times).tolist() == pytest.approx(wanted)

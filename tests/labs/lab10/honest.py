@@ -1,54 +1,36 @@
-"""The build of lab 10 under each of its twists, as a student writes it from the clause."""
+"""Lab 10's build with each twist, written from its sentence: a function that does the task in the text becomes one with the twist."""
 
 from collections.abc import Callable
+from typing import Any
+
+Function = Callable[..., Any]
 
 
-def _drop(pair: float, round_trip: float) -> int:
-    """The least step that hides a round trip: as many pairs as fit, and one more for the rest."""
-    drop = 1
-    while (drop - 1) * pair < round_trip:
-        drop += 1
-    return drop
+def counted_as(number: Callable[[int, int], int]) -> Callable[[Function], Function]:
+    """Return another number for each warm-up; ``number`` gets the warm-up and the number of microbatches."""
+    return lambda eager: lambda devices, microbatches, *times: [number(each, microbatches) for each in eager(devices, microbatches, *times)]
 
 
-def _eager(
-    pair: Callable[[float, float], float] = lambda forward, backward: forward + backward,
-    round_trip: Callable[[float], float] = lambda latency: 2 * latency,
-    returned: Callable[[int, int], int] = lambda warmup, microbatches: warmup,
-    last_first: bool = False,
-) -> Callable[..., list[int]]:
-    def eager(devices: int, microbatches: int, forward: float, backward: float, latency: float) -> list[int]:
-        drop = _drop(pair(forward, backward), round_trip(latency))
-        found = [returned(min(drop * after, microbatches), microbatches) for after in range(devices)]
-        return found if last_first else found[::-1]
+def beyond_1f1b(eager: Function) -> Function:
+    """Without latency the least warm-ups are those of 1F1B."""
 
-    return eager
+    def own(devices: int, microbatches: int, forward: float, backward: float, latency: float) -> list[int]:
+        sizes = devices, microbatches, forward, backward
+        return [longer - warmup for longer, warmup in zip(eager(*sizes, latency), eager(*sizes, 0), strict=True)]
+
+    return own
 
 
-def _four_halves(latency: float) -> float:
-    return 4 * latency
-
-
-def _both(forward: float, backward: float) -> float:
-    return backward
-
-
-def _peak(warmup: int, microbatches: int) -> int:
-    return min(warmup + 1, microbatches)
-
-
-def _left(warmup: int, microbatches: int) -> int:
-    return microbatches - warmup
-
-
-SOLUTIONS = {
-    ("lab10.t4", "half"): _eager(round_trip=_four_halves),
-    ("lab10.t4", "pair"): _eager(pair=_both),
-    ("lab10.t4", "peaks"): _eager(returned=_peak),
-    ("lab10.t4", "pairs-left"): _eager(returned=_left),
-    ("lab10.t4", "half-and-last-device-first"): _eager(round_trip=_four_halves, last_first=True),
-    ("lab10.t4", "pair-and-last-device-first"): _eager(pair=_both, last_first=True),
-    ("lab10.t4", "half-and-peaks"): _eager(round_trip=_four_halves, returned=_peak),
-    ("lab10.t4", "pair-and-pairs-left"): _eager(pair=_both, returned=_left),
-    ("lab10.t4", "peaks-and-last-device-first"): _eager(returned=_peak, last_first=True),
+TWISTED: dict[str, dict[str, Callable[[Function], Function]]] = {
+    "lab10.t4": {
+        "half": lambda eager: lambda devices, count, forward, backward, half: eager(devices, count, forward, backward, half + half),
+        "pair": lambda eager: lambda devices, count, forward, pair, latency: eager(devices, count, forward, pair - forward, latency),
+        "input-gradient": lambda eager: (
+            lambda devices, count, forward, inputs, latency: eager(devices, count, forward, 2 * inputs, latency)
+        ),
+        "peaks": counted_as(lambda warmup, microbatches: microbatches if warmup >= microbatches else warmup + 1),
+        "forwards-left": counted_as(lambda warmup, microbatches: microbatches - warmup),
+        "beyond-1f1b": beyond_1f1b,
+        "last-device-first": lambda eager: lambda *size: eager(*size)[::-1],
+    }
 }

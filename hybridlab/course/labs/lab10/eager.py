@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Iterator
-from functools import cache, wraps
+from functools import cache
 from itertools import count
 from typing import Any
 
@@ -12,16 +12,13 @@ import numpy.typing as npt
 from hybridlab.arrays import Floats, readonly
 from hybridlab.checks import counted
 from hybridlab.costs import Costs
-from hybridlab.course.checking.answers import plain_values, require_numbers
 from hybridlab.course.checking.builds import Case, KnownMistake
-from hybridlab.course.checking.twists import Function, Twist
-from hybridlab.course.checking.legacy import in_words_of_the_page, together
+from hybridlab.course.checking.maps import REVERSED, Map, like, numbers, scaled, taken_from
+from hybridlab.course.checking.twists import Example, Twist
 from hybridlab.formulas import gpipe_makespan
 from hybridlab.schedule import Kind, Op, Schedule
 from hybridlab.simulation import simulate
 from hybridlab.timeline import Timeline
-
-Warmups = list[float]
 
 # Devices, microbatches, and the times of a forward, a backward and a message in ms.
 SIZES = [
@@ -29,14 +26,14 @@ SIZES = [
     (2, 1, 5, 10, 20),
     (1, 6, 5, 10, 3),
     (2, 12, 5, 10, 0),
-    (3, 12, 5, 10, 0),
     (3, 12, 5, 10, 4),
+    (3, 12, 5, 10, 0),
     (4, 16, 10, 20, 15),
     (4, 16, 10, 20, 16),
     (3, 2, 5, 10, 4),
+    (3, 20, 4, 2, 12),
     (4, 5, 5, 10, 30),
     (6, 4, 10, 20, 7),
-    (3, 20, 4, 2, 12),
 ]
 DRAWN = 24  # further sizes
 
@@ -55,10 +52,11 @@ def _sized(devices: int, microbatches: int, forward: int, backward: int, latency
     return Case((devices, microbatches, forward, backward, latency), words)
 
 
-def warmed_up(warmups: list[int], microbatches: int, forward: float, backward: float, latency: float) -> Timeline:
+@cache
+def warmed_up(warmups: tuple[int, ...], microbatches: int, forward: float, backward: float, latency: float) -> Timeline:
     """Return the timeline of 1F1B with one warm-up for each device.
 
-    >>> warmed_up([3, 2, 1, 0], 16, 12.5, 25, 16).makespan
+    >>> warmed_up((3, 2, 1, 0), 16, 12.5, 25, 16).makespan
     1160.5
     """
     orders = [_order_with_warmup(device, warmup, microbatches) for device, warmup in enumerate(warmups)]
@@ -105,7 +103,7 @@ def least_step(devices: int, microbatches: int, forward: float, backward: float,
     """Return by how many forwards the warm-ups must fall from device to device until the clock shows GPipe's time."""
     fastest = gpipe_makespan(devices, microbatches, forward, backward, latency)
     for step in count(1):
-        warmups = [min(step * (devices - 1 - device), microbatches) for device in range(devices)]
+        warmups = tuple(min(step * (devices - 1 - device), microbatches) for device in range(devices))
         if warmed_up(warmups, microbatches, forward, backward, latency).makespan < fastest + 1e-9 * fastest:
             break
     return step
@@ -121,24 +119,31 @@ def _stepped(step: Callable[[int, int, int], int]) -> Callable[..., list[int]]:
     return warmups
 
 
-MISTAKES = [
+MISTAKES = (
     KnownMistake(
         "1f1b",
-        "these are the warm-ups of 1F1B, one forward more than the next device: they hide no latency",
+        "your devices warm up as under 1F1B, with one forward more than the next device: these forwards hide no latency",
         _stepped(lambda forward, backward, latency: 1),
     ),
     KnownMistake(
         "always-two",
-        "this is two forwards more than the next device for every latency: a longer latency needs more, and without latency one is enough",
+        "your devices warm up with two forwards more than the next one for every latency: a longer latency needs more, and without latency "
+        "one is enough",
         _stepped(lambda forward, backward, latency: 2),
     ),
     KnownMistake(
-        "gpipe", "these are the warm-ups of GPipe: it is fast enough, but it holds all microbatches", lambda *size: [size[1]] * size[0]
+        "gpipe",
+        "your devices warm up as under GPipe: it is fast enough, but it holds all microbatches",
+        lambda *size: [size[1]] * size[0],
     ),
     KnownMistake(
         "one-way",
         "this hides one message: between two devices a message goes there and another one comes back, 2C",
         _stepped(lambda forward, backward, latency: 1 + math.ceil(latency / (forward + backward))),
+        under={
+            "half": "this hides one message: between two devices a message goes there and another one comes back, which takes 4 times "
+            "`latency`"
+        },
     ),
     KnownMistake(
         "rounded-down",
@@ -147,8 +152,12 @@ MISTAKES = [
     ),
     KnownMistake(
         "one-more-at-the-edge",
-        "this is one forward too many where 2C is a multiple of F + B, such as 0: then nothing has to be rounded up",
+        "your devices warm up with one forward too many where 2C is a multiple of F + B, such as 0: then nothing has to be rounded up",
         _stepped(lambda forward, backward, latency: 2 + 2 * latency // (forward + backward)),
+        under={
+            "half": "your devices warm up with one forward too many where the time of two messages is a multiple of F + B, such as 0: then "
+            "nothing has to be rounded up"
+        },
     ),
     KnownMistake(
         "forwards-alone",
@@ -159,6 +168,7 @@ MISTAKES = [
         "backwards-alone",
         "this divides the two messages by B: while they travel, a device runs pairs of a forward and a backward, F + B",
         _stepped(lambda forward, backward, latency: 1 + math.ceil(2 * latency / backward)),
+        under={"pair": None},  # there it is right
     ),
     KnownMistake(
         "to-the-nearest",
@@ -171,6 +181,7 @@ MISTAKES = [
         lambda devices, *others: _stepped(
             lambda forward, backward, latency: 1 + math.ceil(2 * (devices - 1) * latency / (forward + backward))
         )(devices, *others),
+        under={"half": "this takes all 2(K-1) messages of the pipeline between every two devices: there only two messages travel"},
     ),
     KnownMistake(
         "added-once",
@@ -189,66 +200,63 @@ MISTAKES = [
         "last-device-warms-up",
         "your last device warms up, too: it has no next device to wait for, so its warm-up is 0",
         lambda *size: [min(least_step(*size) * behind + 1, size[1]) for behind in range(size[0] - 1, -1, -1)],
+        under={
+            "peaks": None,  # its peaks have one more for each device
+            "forwards-left": "your last device warms up, too: it has no next device to wait for, so all its forwards are left",
+        },
     ),
     KnownMistake(
         "reversed",
         "device 0 comes first in the list, and it has the longest warm-up",
         lambda *size: [min(least_step(*size) * device, size[1]) for device in range(size[0])],
+        under={"last-device-first": None},
     ),
-]
-
-Rename = Callable[[Warmups, int], Warmups]  # the numbers that the function returned, and the number of microbatches
-
-
-def _with_latency(
-    latency_of: Callable[[float], float] = lambda latency: latency,
-    backward_of: Callable[[float, float], float] = lambda forward, backward: backward,
-    warmups_of: Rename = lambda numbers, microbatches: numbers,
-) -> Callable[[Function], Function]:
-    """Return a ``standard`` with functions for the latency and the backward that the function gets, and for the list that it returns."""
-
-    def standard(function: Function) -> Function:
-        @wraps(function)
-        def eager(devices: int, microbatches: int, forward: float, backward: float, latency: float) -> Any:
-            def read(result: Any) -> Warmups:
-                return require_numbers(plain_values(result), devices, "warm-up of a device", "3")
-
-            returned = function(devices, microbatches, forward, backward_of(forward, backward), latency_of(latency))
-            return in_words_of_the_page(returned, read, lambda numbers: warmups_of(numbers, microbatches))
-
-        return eager
-
-    return standard
-
-
-HALF = Twist("half", "latency is half the time of a message", _with_latency(latency_of=lambda latency: latency / 2))
-PAIR = Twist(
-    "pair",
-    "the argument backward is the time of a forward and a backward together",
-    _with_latency(backward_of=lambda forward, backward: forward + backward),
-)
-LAST_FIRST = Twist(
-    "last-device-first", "the list begins with the last device", _with_latency(warmups_of=lambda numbers, microbatches: numbers[::-1])
-)
-PEAKS = Twist(
-    "peaks",
-    "the function returns the peak activations of each device, which are min(warm-up + 1, M), in place of its warm-up",
-    _with_latency(warmups_of=lambda numbers, microbatches: [number - 1 for number in numbers]),
-)
-LEFT = Twist(
-    "pairs-left",
-    "the function returns how many forwards each device has left after its warm-up, in place of its warm-up",
-    _with_latency(warmups_of=lambda numbers, microbatches: [microbatches - number for number in numbers]),
 )
 
-EAGER_TWISTS = (
-    HALF,
-    PAIR,
-    PEAKS,
-    LEFT,
-    together(HALF, LAST_FIRST),
-    together(PAIR, LAST_FIRST),
-    together(HALF, PEAKS),
-    together(PAIR, LEFT),
-    together(PEAKS, LAST_FIRST),
+
+def _beyond_1f1b(sign: int) -> Callable[[Any, tuple[Any, ...]], Any]:
+    """Return the change that takes 1F1B's warm-ups away (sign -1) or adds them."""
+
+    def change(values: Any, case: tuple[Any, ...]) -> Any:
+        warmups = _stepped(lambda forward, backward, latency: 1)(*case)
+        return like(values, [value + sign * warmup for value, warmup in zip(values, warmups, strict=True)])
+
+    return change
+
+
+EXAMPLES = (Example((4, 16, 10, 20, 16), [9, 6, 3, 0]), Example((3, 12, 5, 10, 0), [2, 1, 0]))
+TWISTS = (
+    Twist("half", "`latency` is half the time of a message", given={4: scaled(0.5)}),
+    Twist(
+        "pair",
+        "`backward` is the time of a forward and a backward together",
+        given={3: numbers(lambda time, case: case[2] + time, lambda time, case: time - case[2])},
+        about="backward",
+    ),
+    Twist(
+        "input-gradient",
+        "`backward` is the time of the input gradient alone, and the weight gradient, which follows at once, takes as long again",
+        given={3: scaled(0.5)},
+        about="backward",
+    ),
+    Twist(
+        "peaks",
+        "the function returns the peak activations of each device, which are min(warm-up + 1, M), in place of its warm-up",
+        # a peak above M stands for no warm-up, and stays one that is too long
+        result=numbers(lambda count, case: min(count + 1, case[1]), lambda peak, case: peak - (peak <= case[1])),
+        about="result",
+    ),
+    Twist(
+        "forwards-left",
+        "the function returns how many forwards each device has left after its warm-up, in place of its warm-up",
+        result=taken_from(lambda case: case[1]),
+        about="result",
+    ),
+    Twist(
+        "beyond-1f1b",
+        "the function returns by how many forwards the warm-up of each device is longer than under 1F1B, where it is min(K-1-d, M)",
+        result=Map(_beyond_1f1b(-1), _beyond_1f1b(1)),
+        about="result",
+    ),
+    Twist("last-device-first", "the list that the function returns begins with the last device", result=REVERSED),
 )

@@ -16,9 +16,9 @@ from hybridlab.course.checking.answers import require_numbers
 from hybridlab.course.checking.builds import build_task
 from hybridlab.course.checking.checking import Feedback, PartialCredit, right, wrong
 from hybridlab.course.checking.drawing import Drawing
-from hybridlab.course.labs.lab10.eager import EAGER_TWISTS, MISTAKES, latencies_to_hide, least_step, makespans, warmed_up
 from hybridlab.course.checking.expressions import Table, filled
 from hybridlab.course.checking.questions import Number, Question, number_task
+from hybridlab.course.labs.lab10.eager import EXAMPLES, MISTAKES, TWISTS, latencies_to_hide, least_step, makespans, warmed_up
 from hybridlab.schedule import Kind
 from hybridlab.schedules import build
 
@@ -27,22 +27,27 @@ FORWARD, BACKWARD = 12.5, 25.0  # ms on a device in task 2
 MOST = 200  # devices: the best number of task 3 is far below
 
 
-@number_task("lab10.t1", title="As fast as one", draws={"latency": range(14, 19)})
-def as_fast_as_one(latency: int = 16) -> Question:
-    """Ask for speedup and efficiency of 1F1B on 16 devices with 32 microbatches of 1200 ms."""
-    devices, microbatches = 16, 32
+@number_task(
+    "lab10.t1",
+    title="As fast as one",
+    draws={"microbatches": (32, 48), "latency": (16, 16.5, 17, 17.5, 18, 18.5, 19, 19.5, 20)},
+)
+def as_fast_as_one(microbatches: int = 32, latency: float = 16) -> Question:
+    """Ask for speedup and efficiency of 1F1B on 16 devices. A microbatch takes 1200 ms on one device."""
+    devices = 16
     makespan, alone, free = cut_1f1b(devices, microbatches, latency), microbatches * WORK, cut_1f1b(devices, microbatches)
     true = alone / makespan
     speedup = Number(
         "speedup",
         true,
-        hint="the speedup is not {value}: how long does one device need for 32 microbatches of 1200 ms each?",
+        hint=f"the speedup is not {{value}}: how long does one device need for {microbatches} microbatches of 1200 ms each?",
         code="wrong-speedup",
         mistakes=[
             (
                 true / devices,
                 "efficiency-first",
-                "this is the efficiency, or one device ran only 2 microbatches: the same work is all 32",
+                f"this is the efficiency, or one device ran only {microbatches // devices} microbatches: the same work is all "
+                f"{microbatches}",
             ),
             (
                 cut_1f1b(2, 4, latency) / makespan,
@@ -85,11 +90,11 @@ def as_fast_as_one(latency: int = 16) -> Question:
         decimals=2,
     )
     return Question(
-        "give speedup and efficiency, to 2 decimals, of 1F1B on 16 devices, 32 microbatches and "
-        f"a latency of {latency} ms, as (speedup, efficiency)",
+        f"give speedup and efficiency, to 2 decimals, of 1F1B with a makespan of {makespan:g} ms on 16 devices, {microbatches} "
+        f"microbatches and a latency of {latency:g} ms, as (speedup, efficiency)",
         [speedup, efficiency],
         "within one pipeline the efficiency is one minus the bubble ratio: "
-        "half of the time is lost, more of it to messages than to fill and drain",
+        "about half of the time is lost, more of it to messages than to fill and drain",
     )
 
 
@@ -152,9 +157,9 @@ def buy_the_time_back(devices: int = 4, microbatches: int = 16, latency: int = 1
     )
 
 
-@number_task("lab10.t3", title="The best number", points=2, draws={"microbatches": (16, 20, 24), "latency": (4, 5, 6)})
+@number_task("lab10.t3", title="The best number", points=2, draws={"microbatches": (16, 20, 22, 24), "latency": (3, 3.5, 4, 4.5, 7)})
 @cache
-def the_best_number(microbatches: int = 16, latency: int = 5) -> Question:
+def the_best_number(microbatches: int = 16, latency: float = 5) -> Question:
     """Ask for the K with GPipe's shortest makespan. A microbatch takes 1200 ms, divided by the devices."""
 
     def time(devices: float) -> float:
@@ -182,7 +187,7 @@ def the_best_number(microbatches: int = 16, latency: int = 5) -> Question:
         most=10_000,
     )
     return Question(
-        f"give the number of devices on which GPipe ends soonest, with {microbatches} microbatches and a latency of {latency} ms",
+        f"give the number of devices on which GPipe ends soonest, with {microbatches} microbatches and a latency of {latency:g} ms",
         [devices],
         f"{summary(truth)}; one more device saves less time of computing than the 2C that it adds",
     )
@@ -214,7 +219,8 @@ def cut_1f1b(devices: int, microbatches: int, latency: float = 0.0) -> float:
     signature="eager(devices, microbatches, forward, backward, latency)",
     cases=latencies_to_hide,
     mistakes=MISTAKES,
-    twists=EAGER_TWISTS,
+    twists=TWISTS,
+    examples=EXAMPLES,
     without=("least_step",),
     partial_credit=[
         PartialCredit("able to run for all sizes", 1 / 5, ("longer-than-gpipe",)),
@@ -233,7 +239,7 @@ def eager_warmups(answer: Any, devices: int, microbatches: int, forward: float, 
     if stuck is not None:
         waits = f"device {stuck + 1} waits for a forward that device {stuck} runs only after its first backward"
         return wrong("deadlock", f"with warm-ups of {warmups} {waits}, and that backward needs device {stuck + 1}: they wait for ever")
-    timeline = warmed_up(warmups, microbatches, forward, backward, latency)
+    timeline = warmed_up(tuple(warmups), microbatches, forward, backward, latency)
     drawing = Drawing(timeline.schedule.orders, Costs(forward=forward, backward=backward, p2p=latency))
     fastest = formulas.gpipe_makespan(devices, microbatches, forward, backward, latency)
     held = f"warm-ups of {warmups} take {timeline.makespan:g} ms and hold {timeline.peak_activations.sum():g} activations in all"
