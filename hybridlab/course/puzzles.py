@@ -1,4 +1,4 @@
-"""Puzzles: write a schedule for given times, as short as the memory allows. A solver has proven how short the shortest one is."""
+"""Puzzles: a reader writes a schedule for given times and a given memory. A solver has proven how short the shortest one is."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -17,13 +17,15 @@ from hybridlab.simulation import simulate
 from hybridlab.timeline import Timeline
 
 YOUR_ORDER = "yours"  # the name of a schedule that a reader has written
-SAME_TIME = 1e-9  # two makespans count as equal if their relative difference is at most this, since rounding causes small differences
+# Sums of the same times in another order differ by rounding, so two makespans are equal if their relative difference is at most this. The
+# script puzzle.js has the same number: the page and the library must agree on which goals are reached.
+SAME_TIME = 1e-9
 SOONER = 1  # in the unit of the costs: the times of all puzzles are whole numbers, so a shorter order is shorter by at least 1
 
 
 @dataclass(frozen=True)
 class Goal:
-    """One rung of a puzzle. A schedule stands on it if it keeps to both limits and stands on all rungs before.
+    """One goal of a puzzle. A schedule reaches it if it exceeds neither limit and reaches all goals before.
 
     Parameters
     ----------
@@ -45,21 +47,21 @@ class Goal:
 
 @dataclass(frozen=True)
 class Standing:
-    """How far a text has come.
+    """The judgement of a text: the goals that it reaches, and what is missing for the next one.
 
     Parameters
     ----------
     reached : tuple of str
-        The names of the rungs that it stands on, from the first one up.
+        The names of the goals that the text reaches, from the easiest one on.
     code : str
-        ``"solved"`` if it stands on all rungs. Else ``"misses-"`` and the name of the next rung, or the name of the fault for which the
-        text is no schedule of this size.
+        ``"solved"`` if it reaches all goals. Else ``"misses-"`` and the name of the next goal, or the code of the fault for which the
+        text is not a schedule of this puzzle.
     sentence : str
-        What is missing for the next rung, or that nothing is.
+        What is missing for the next goal, or that nothing is missing.
     timeline : Timeline or None
-        The schedule in time, if it can run.
+        When each operation runs; None if the schedule cannot run.
     too_many : tuple of Op
-        For each device that holds too many activations: the first forward for which it has no room.
+        The first forward for which a device has no room, one for each device that holds too many activations.
     """
 
     reached: tuple[str, ...]
@@ -71,16 +73,16 @@ class Standing:
 
 @dataclass(frozen=True)
 class Puzzle:
-    """A size, times and a memory for which a reader writes a schedule, one line for each device; stage d is on device d.
+    """A size, times and a memory, for which a reader writes a schedule with one line for each device. Stage d is on device d.
 
     Parameters
     ----------
     name, title : str
-        The name in ``PUZZLES``, and a few words.
+        The key in ``PUZZLES``, and a heading of a few words.
     sentence : str
-        What to do.
+        The instruction for the reader.
     devices, microbatches : int
-        The size.
+        The numbers of devices and microbatches that the schedule must have.
     costs : Costs
         One setting. All times are whole numbers.
     memory : int
@@ -88,10 +90,10 @@ class Puzzle:
     split : bool
         Whether a backward may be split into an input gradient (I) and a weight gradient (W). Full backwards (B) are allowed always.
     start : str
-        A text to start with. It does not stand on the last rung.
-    rungs : tuple of Goal
-        From the lowest to the highest. The first two are a complete schedule and one that can run, and the last is the shortest
-        makespan that any order has.
+        The text that the reader starts with. It does not reach the last goal.
+    goals : tuple of Goal
+        The goals, from the easiest to the hardest. The first two are a complete schedule and one that can run. The last one is the
+        shortest makespan that any order has.
 
     Examples
     --------
@@ -112,21 +114,21 @@ class Puzzle:
     memory: int
     split: bool
     start: str
-    rungs: tuple[Goal, ...]
+    goals: tuple[Goal, ...]
 
     @property
     def optimum(self) -> float:
         """The makespan of the shortest order, in the unit of the costs."""
-        return float(self.rungs[-1].makespan or 0)
+        return float(self.goals[-1].makespan or 0)
 
     def data(self) -> dict[str, Any]:
-        """Return the puzzle as plain values for the script of a page: text, numbers, lists and dicts, and None for no limit.
+        """Return the puzzle as plain values for the script of a page: texts, numbers, lists and dicts. None stands for no limit.
 
         Returns
         -------
         dict
-            The costs have one value for each device. ``memory`` is the limit for every device, ``split`` says whether I and W are
-            allowed, and a device has one chunk.
+            Forward, backward and weight share have one value for each device; ``p2p`` and ``overlap`` are single numbers. ``memory`` is
+            the limit for every device. ``split`` says whether I and W are allowed. A device has one chunk.
         """
         each = {name: np.broadcast_to(getattr(self.costs, name), self.devices).tolist() for name in ("forward", "backward", "weight_share")}
         return {
@@ -141,11 +143,11 @@ class Puzzle:
             "memory": self.memory,
             "split": self.split,
             "start": self.start,
-            "rungs": [{"name": rung.name, "words": rung.words, "makespan": rung.makespan, "memory": rung.memory} for rung in self.rungs],
+            "goals": [{"name": goal.name, "words": goal.words, "makespan": goal.makespan, "memory": goal.memory} for goal in self.goals],
         }
 
     def judge(self, text: str) -> Standing:
-        """Return which rungs a schedule stands on, and a sentence about the next one.
+        """Return which goals a schedule reaches, and a sentence about the next one.
 
         Parameters
         ----------
@@ -155,27 +157,29 @@ class Puzzle:
         Raises
         ------
         HybridLabError
-            The argument is not a text. No text raises an error.
+            If the argument is not a text. A text never raises an error: its faults are part of the judgement.
         """
         try:
             orders = split_text(checked_text(text, "the text of a schedule"))
-            fault = self._of_another_kind(orders)
+            # Schedule knows no puzzle, so it accepts such an operation or reports only a fault that follows from it.
+            fault = self._foreign_operation(orders)
             if fault is not None:
                 return Standing((), *fault)
             schedule = Schedule(YOUR_ORDER, orders)
         except Deadlock as why:
+            # Only a complete schedule can have a deadlock: an operation that is missing is found before. So its size alone is checked.
             whole = len(orders) == self.devices and len({op.microbatch for order in orders for (op,) in order}) == self.microbatches
-            return Standing((self.rungs[0].name,) if whole else (), why.code, str(why))
+            return Standing((self.goals[0].name,) if whole else (), why.code, str(why))
         except InvalidSchedule as why:
             return Standing((), why.code, str(why))
         if schedule.devices != self.devices or schedule.microbatches != self.microbatches:
             size = f"{counted(schedule.devices, 'device')} and {counted(schedule.microbatches, 'microbatch')}"
             wanted = f"{self.devices} devices and {self.microbatches} microbatches"
             return Standing((), "another-size", f"this order can run, but it has {size}; the puzzle has {wanted}")
-        return self._judged(simulate(schedule, self.costs))
+        return self._judge_timeline(simulate(schedule, self.costs))
 
-    def _of_another_kind(self, orders: Turns) -> tuple[str, str] | None:
-        """Return the code and the sentence of the first operation that does not belong into this puzzle, if there is one."""
+    def _foreign_operation(self, orders: Turns) -> tuple[str, str] | None:
+        """Return the code and the sentence of the first operation that this puzzle does not have; None if it has all of them."""
         for device, order in enumerate(orders):
             for turn in order:
                 op = turn[0]
@@ -191,22 +195,23 @@ class Puzzle:
                     return "another-size", f"{op} is of microbatch {op.microbatch}, but {most}"
         return None
 
-    def _judged(self, timeline: Timeline) -> Standing:
-        """Return how far a schedule of this puzzle has come that can run."""
+    def _judge_timeline(self, timeline: Timeline) -> Standing:
+        """Return the goals that a schedule reaches if it has the size of this puzzle and can run."""
         reached: list[str] = []
         peak = timeline.peak_activations
-        for rung in self.rungs:
-            over = np.flatnonzero(peak > (peak.max() if rung.memory is None else rung.memory)).tolist()
+        for goal in self.goals:
+            # Without a limit, the largest peak is the limit, so no device is over it.
+            over = np.flatnonzero(peak > (peak.max() if goal.memory is None else goal.memory)).tolist()
             if over:
                 ops = tuple(_one_too_many(timeline, device, self.memory) for device in over)
                 held = f"device {over[0]} holds {counted(int(peak[over[0]]), 'activation')} at once"
                 sentence = f"{held}, and it has room for {self.memory}: {ops[0]} is one too many"
-                return Standing(tuple(reached), f"misses-{rung.name}", sentence, timeline, ops)
-            if rung.makespan is not None and timeline.makespan > rung.makespan * (1 + SAME_TIME):
+                return Standing(tuple(reached), f"misses-{goal.name}", sentence, timeline, ops)
+            if goal.makespan is not None and timeline.makespan > goal.makespan * (1 + SAME_TIME):
                 took = f"this order takes {self._time(timeline.makespan)}"
-                needed = f"an order on the next rung takes {self._time(rung.makespan)} or less and {rung.words}"
-                return Standing(tuple(reached), f"misses-{rung.name}", f"{took}; {needed}{_longest_pause(timeline)}", timeline)
-            reached.append(rung.name)
+                needed = f"an order that reaches the next goal takes {self._time(goal.makespan)} or less and {goal.words}"
+                return Standing(tuple(reached), f"misses-{goal.name}", f"{took}; {needed}{_longest_pause(timeline)}", timeline)
+            reached.append(goal.name)
         proven = "no order in this memory is shorter, as a solver has proven"
         return Standing(tuple(reached), "solved", f"this order takes {self._time(timeline.makespan)}: {proven}", timeline)
 
@@ -216,45 +221,46 @@ class Puzzle:
 
 def _one_too_many(timeline: Timeline, device: int, memory: int) -> Op:
     """Return the first forward for which a device has no room."""
+    # Activations rise at the start of a forward only, so the earliest row above the limit is a forward.
     rows = np.flatnonzero((timeline.device == device) & (timeline.activations > memory))
     return timeline.ops[int(rows[np.argmin(timeline.start[rows])])]
 
 
 def _longest_pause(timeline: Timeline) -> str:
-    """Return a sentence about the longest time for which a device is idle between two of its operations; empty if none is ever idle."""
+    """Return a sentence about the longest idle time between two operations of a device, or an empty text if no device is ever idle."""
     waits = []
     for device in range(timeline.schedule.devices):
-        rows = np.flatnonzero(timeline.device == device)
+        rows = np.flatnonzero(timeline.device == device)  # in the order in which the device runs them
         idle = timeline.start[rows][1:] - timeline.end[rows][:-1]
         place = int(np.argmax(idle))
         waits.append((float(idle[place]), device, int(rows[place]), int(rows[place + 1])))
     longest, device, before, after = max(waits, key=lambda wait: wait[0])
-    if longest < SAME_TIME * timeline.makespan:
+    if longest < SAME_TIME * timeline.makespan:  # such an idle time comes from rounding
         return ""
     unit = f" {timeline.unit}" if timeline.unit else ""
     times = f"from {timeline.end[before]:g} to {timeline.start[after]:g}{unit}"
     return f". The longest wait: device {device} is idle {times}, between {timeline.ops[before]} and {timeline.ops[after]}"
 
 
-def _in_rounds(size: int, devices: int, microbatches: int, costs: Costs) -> float:
-    """Return the makespan if the microbatches run in rounds, each of them 1F1B with ``size`` microbatches."""
+def _time_in_rounds(size: int, devices: int, microbatches: int, costs: Costs) -> float:
+    """Return the makespan of rounds of 1F1B with ``size`` microbatches each, where a round starts when the one before has ended."""
     return microbatches / size * float(simulate(build("1f1b", devices, size), costs).makespan)
 
 
 def _each_alone(devices: int, microbatches: Iterable[int]) -> str:
-    """Return the text of a schedule that starts a microbatch when the one before has ended."""
+    """Return the text of a schedule that starts each microbatch when the one before has ended."""
     return "\n".join(f"device {d}: " + " ".join(f"{d}F{m} {d}B{m}" for m in microbatches) for d in range(devices))
 
 
 def _all_forwards_first(devices: int, microbatches: int) -> str:
-    """Return the text of GPipe with split backwards."""
+    """Return the text of a schedule that runs all forwards first, then the backwards, each split into I and W."""
     numbers = range(microbatches)
     parts = [[f"F{m}" for m in numbers], [f"{kind}{m}" for m in numbers for kind in "IW"]]
     return "\n".join(f"device {d}: " + " ".join(f"{d}{op}" for part in parts for op in part) for d in range(devices))
 
 
-def _rungs(memory: int, *faster: tuple[str, str, float], optimum: float) -> tuple[Goal, ...]:
-    """Return the rungs of a puzzle from its memory, from names, words and makespans, and from the shortest makespan."""
+def _goals(memory: int, *faster: tuple[str, str, float], optimum: float) -> tuple[Goal, ...]:
+    """Return the goals of a puzzle: three that all puzzles have, those in ``faster`` as (name, words, makespan), and the optimum."""
     return (
         Goal("complete", "has every operation once"),
         Goal("runs", "can run: no device waits for ever"),
@@ -266,7 +272,7 @@ def _rungs(memory: int, *faster: tuple[str, str, float], optimum: float) -> tupl
 
 def _two_devices() -> Puzzle:
     devices, microbatches, costs, memory = 2, 3, Costs(forward=10, backward=20), 2
-    alone = _in_rounds(1, devices, microbatches, costs)
+    alone = _time_in_rounds(1, devices, microbatches, costs)
     return Puzzle(
         "two-devices",
         "Two devices",
@@ -277,7 +283,7 @@ def _two_devices() -> Puzzle:
         memory,
         split=False,
         start=_each_alone(devices, range(1)),
-        rungs=_rungs(
+        goals=_goals(
             memory,
             ("side-by-side", f"is shorter than one microbatch after the other, which takes {alone:g} ms", alone - SOONER),
             optimum=120,
@@ -297,9 +303,9 @@ def _little_memory() -> Puzzle:
         memory,
         split=False,
         start=_each_alone(devices, range(microbatches)),
-        rungs=_rungs(
+        goals=_goals(
             memory,
-            ("rounds", "is as short as two rounds of 1F1B, each with two microbatches", _in_rounds(2, devices, microbatches, costs)),
+            ("rounds", "is as short as two rounds of 1F1B, each with two microbatches", _time_in_rounds(2, devices, microbatches, costs)),
             optimum=210,
         ),
     )
@@ -318,7 +324,7 @@ def _one_more_activation() -> Puzzle:
         memory,
         split=True,
         start=_all_forwards_first(devices, microbatches),
-        rungs=_rungs(memory, *_of_registry(devices, microbatches, costs), optimum=210),
+        goals=_goals(memory, *_named_goals(devices, microbatches, costs), optimum=210),
     )
 
 
@@ -336,17 +342,17 @@ def _unequal_devices() -> Puzzle:
         memory,
         split=True,
         start=_all_forwards_first(devices, microbatches),
-        rungs=_rungs(memory, *_of_registry(devices, microbatches, costs), optimum=320),
+        goals=_goals(memory, *_named_goals(devices, microbatches, costs), optimum=320),
     )
 
 
-def _of_registry(devices: int, microbatches: int, costs: Costs) -> list[tuple[str, str, float]]:
-    """Return the rungs that are made from 1F1B and from ZB-H1."""
+def _named_goals(devices: int, microbatches: int, costs: Costs) -> list[tuple[str, str, float]]:
+    """Return two goals as (name, words, makespan): as short as 1F1B, and shorter than ZB-H1."""
     plain, split = (float(simulate(build(name, devices, microbatches), costs).makespan) for name in ("1f1b", "zb-h1"))
     return [("1f1b", "is as short as 1F1B", plain), ("beats-zb-h1", f"is shorter than ZB-H1, which takes {split:g} ms", split - SOONER)]
 
 
-# The makespans of the last rungs are proven by hybridlab.bound.optimum; a test proves them again.
+# hybridlab.bound.optimum has proven the makespan of each last goal; a test proves it again.
 PUZZLES: Mapping[str, Puzzle] = MappingProxyType(
     {each.name: each for each in (_two_devices(), _little_memory(), _one_more_activation(), _unequal_devices())}
 )

@@ -18,10 +18,10 @@ const CALM = 700; // ms after the last key until the judgement is read out
 // ---- the data ----
 
 function goalOf(data) {
-  const { costs, rungs, starts, kinds, devices, microbatches, chunks } = data ?? {};
+  const { costs, goals, starts, kinds, devices, microbatches, chunks } = data ?? {};
   const sizes = [devices, microbatches, chunks].every((size) => Number.isInteger(size) && size > 0);
   const times = costs && ["forward", "backward", "weight_share"].every((name) => costs[name]?.length === devices && costs[name].every(Number.isFinite));
-  const lists = [rungs, starts].every((list) => Array.isArray(list) && list.length);
+  const lists = [goals, starts].every((list) => Array.isArray(list) && list.length);
   if (!(sizes && times && lists && kinds && [costs.p2p, costs.overlap].every(Number.isFinite))) throw new Error("a part of the data is missing");
   const chunked = chunks > 1 ? [`${chunks} chunks a device`] : [];
   const about = [counted(devices, "device"), counted(microbatches, "microbatch"), ...chunked].join(", ");
@@ -31,7 +31,7 @@ function goalOf(data) {
 // ---- words ----
 
 const sentenceOf = (text) => `${text[0].toUpperCase()}${text.slice(1)}.`;
-const withUnit = (goal, time) => (goal.unit ? `${number(time)} ${goal.unit}` : number(time));
+const withUnit = (task, time) => (task.unit ? `${number(time)} ${task.unit}` : number(time));
 
 function verdictOf({ faults }, timeline) {
   if (!faults.length) return "This order is complete and can run.";
@@ -107,9 +107,9 @@ function buttonFor(label, act, more = {}) {
   return button;
 }
 
-function writingOf(id, goal, changed) {
+function writingOf(id, task, changed) {
   const area = make("textarea", {
-    rows: Math.min(goal.devices, 8), wrap: "off", spellcheck: "false", autocapitalize: "off", autocomplete: "off", maxlength: LONGEST,
+    rows: Math.min(task.devices, 8), wrap: "off", spellcheck: "false", autocapitalize: "off", autocomplete: "off", maxlength: LONGEST,
     "aria-describedby": `${id}-verdict`,
   });
   area.addEventListener("input", () => changed(area.value));
@@ -129,9 +129,9 @@ function writingOf(id, goal, changed) {
   return { element, show, select };
 }
 
-function startsOf(id, goal, put) {
-  const select = make("select", {}, ...goal.starts.map(({ name, title }) => make("option", { value: name }, title)));
-  const use = buttonFor("Use", () => put(goal.starts.find(({ name }) => name === select.value).text), { "aria-label": "Use this schedule" });
+function startsOf(id, task, put) {
+  const select = make("select", {}, ...task.starts.map(({ name, title }) => make("option", { value: name }, title)));
+  const use = buttonFor("Use", () => put(task.starts.find(({ name }) => name === select.value).text), { "aria-label": "Use this schedule" });
   return make("div", { class: "starts" }, field(`${id}-start`, "Start from", select), use);
 }
 
@@ -150,12 +150,12 @@ function faultsOf(goTo) {
   return { element: list, show };
 }
 
-function figuresIn(goal) {
+function figuresIn(task) {
   const table = make("table");
   const show = (timeline) => {
-    const room = goal.memory ? ` (room for ${goal.memory})` : "";
+    const room = task.memory ? ` (room for ${task.memory})` : "";
     const rows = timeline ? [
-      ["Makespan", withUnit(goal, timeline.makespan)],
+      ["Makespan", withUnit(task, timeline.makespan)],
       ["Bubble ratio", timeline.bubble.toFixed(3)],
       ["Peak activations", timeline.peak.map(number).join(", ") + room],
     ] : [];
@@ -165,15 +165,15 @@ function figuresIn(goal) {
   return { element: table, show };
 }
 
-function goalsOf(goal) {
-  const items = goal.rungs.map(({ words, makespan }) => {
+function goalsOf(task) {
+  const items = task.goals.map(({ words, makespan }) => {
     const mark = make("span", { class: "sign", "aria-hidden": "true" });
     const state = make("span", { class: "unseen" });
-    const time = makespan === null || / \d[\d.]* /.test(`${words} `) ? "" : `: ${withUnit(goal, makespan)}`;
+    const time = makespan === null || / \d[\d.]* /.test(`${words} `) ? "" : `: ${withUnit(task, makespan)}`;
     return { mark, state, element: make("li", {}, mark, state, `${words}${time}`) };
   });
   const show = (reached) => {
-    goal.rungs.forEach(({ name }, place) => {
+    task.goals.forEach(({ name }, place) => {
       const stands = reached.includes(name);
       items[place].mark.textContent = stands ? "✓" : "○";
       items[place].state.textContent = stands ? "reached: " : "not reached: ";
@@ -210,8 +210,8 @@ function render({ model, el }) {
     again();
     parts.said.textContent = `${now.lines[device].words[to].text} is now at place ${to + 1} of ${now.lines[device].words.length}.`;
   };
-  const announce = (goal, sentence, reached) => {
-    const gained = goal.rungs.filter(({ name }) => reached.includes(name) && !now.reached.includes(name));
+  const announce = (task, sentence, reached) => {
+    const gained = task.goals.filter(({ name }) => reached.includes(name) && !now.reached.includes(name));
     clearTimeout(timer);
     if (first) return;
     const goals = gained.map(({ words }) => ` Goal reached: the schedule ${words}.`).join("");
@@ -234,36 +234,36 @@ function render({ model, el }) {
     player.show(playedOf(shown));
   };
 
-  const build = (goal) => {
-    const writing = writingOf(id, goal, (text) => put(text, true));
-    const colours = Object.fromEntries(Object.entries(goal.kinds).map(([kind, { colours: of }]) => [kind, of[1][0]]));
+  const build = (task) => {
+    const writing = writingOf(id, task, (text) => put(text, true));
+    const colours = Object.fromEntries(Object.entries(task.kinds).map(([kind, { colours: of }]) => [kind, of[1][0]]));
     const chips = chipsOf(id, colours, moved, () => back(history.undo()));
     const faults = faultsOf(({ start, end }) => writing.select(start, end));
-    const [figures, goals] = [figuresIn(goal), goalsOf(goal)];
+    const [figures, goals] = [figuresIn(task), goalsOf(task)];
     const said = make("p", { class: "unseen", "aria-live": "polite" });
     const verdict = make("p", { class: "verdict", id: `${id}-verdict` });
     const [undo, redo] = [buttonFor("Undo", () => back(history.undo())), buttonFor("Redo", () => back(history.redo()))];
     const kept = make("p", { class: "best" });
     const showBest = buttonFor("Show it", () => put(best.read()));
-    const tools = make("div", { class: "tools" }, startsOf(id, goal, put), make("div", {}, undo, redo));
+    const tools = make("div", { class: "tools" }, startsOf(id, task, put), make("div", {}, undo, redo));
     const files = make("details", {}, make("summary", {}, "Link and files"), row);
     const keeping = make("div", { class: "keeping" }, kept, showBest, files);
     const write = make("div", { class: "write" }, writing.element, tools, chips.element, keeping);
     const judgement = make("div", { class: "judgement", role: "group", "aria-label": "Judgement", tabindex: 0 }, verdict, faults.element);
     const side = make("div", { class: "side" }, judgement, figures.element, goals.element);
     const stage = make("div", { class: "stage" }, player.element, picture.element, picture.told);
-    const head = goal.puzzle ? [goal.title, ` ${goal.sentence}`] : [goal.about.title, `, ${goal.about.sizes}`];
+    const head = task.puzzle ? [task.title, ` ${task.sentence}`] : [task.about.title, `, ${task.about.sizes}`];
     root.replaceChildren(make("p", { class: "task" }, make("strong", {}, head[0]), head[1]), make("div", { class: "editor" }, write, side, stage), said);
-    return { goal, writing, chips, faults, figures, goals, said, verdict, undo, redo, kept, showBest };
+    return { task, writing, chips, faults, figures, goals, said, verdict, undo, redo, kept, showBest };
   };
 
   let ranked = { text: null, rank: null }; // the kept text, its number of goals and its makespan
-  const showKept = (goal, judgement, timeline, reached) => {
+  const showKept = (task, judgement, timeline, reached) => {
     const rank = (text) => {
       const lines = readLines(text);
-      const judged = judgedFor(goal, lines);
-      const times = judged.faults.length ? null : timelineSoFar(goal, judged, goal.about);
-      return times && [reachedBy(goal, judged, times).length, -times.makespan];
+      const judged = judgedFor(task, lines);
+      const times = judged.faults.length ? null : timelineSoFar(task, judged, task.about);
+      return times && [reachedBy(task, judged, times).length, -times.makespan];
     };
     if (best.read() !== ranked.text) ranked = { text: best.read(), rank: rank(best.read()) };
     let held = ranked.rank;
@@ -272,7 +272,7 @@ function render({ model, el }) {
       best.keep(now.text);
       held = own;
     }
-    parts.kept.textContent = held ? `Your best so far: ${held[0]} of ${goal.rungs.length} goals, ${withUnit(goal, -held[1])}.` : "";
+    parts.kept.textContent = held ? `Your best so far: ${held[0]} of ${task.goals.length} goals, ${withUnit(task, -held[1])}.` : "";
     parts.showBest.hidden = !held || best.read() === now.text;
   };
 
@@ -283,14 +283,14 @@ function render({ model, el }) {
       parts = build(goalOf(model.get("data")));
       history = historyOf(text);
     }
-    const { goal, writing, chips, faults, figures, goals, verdict, undo, redo } = parts;
+    const { task, writing, chips, faults, figures, goals, verdict, undo, redo } = parts;
     history.put(text);
     const lines = readLines(text);
-    const judgement = judgedFor(goal, lines);
-    const timeline = timelineSoFar(goal, judgement, goal.about);
-    const reached = reachedBy(goal, judgement, timeline);
+    const judgement = judgedFor(task, lines);
+    const timeline = timelineSoFar(task, judgement, task.about);
+    const reached = reachedBy(task, judgement, timeline);
     const sentence = verdictOf(judgement, timeline);
-    announce(goal, judgement.faults.length ? `${sentence} ${sentenceOf(judgement.faults[0].sentence)}` : sentence, reached);
+    announce(task, judgement.faults.length ? `${sentence} ${sentenceOf(judgement.faults[0].sentence)}` : sentence, reached);
     Object.assign(now, { text, lines, reached, timeline });
     writing.show(text);
     const wrong = new Set(judgement.faults.map(({ device, position }) => `${device} ${position}`));
@@ -301,7 +301,7 @@ function render({ model, el }) {
     faults.show(lines, judgement);
     figures.show(timeline);
     goals.show(reached);
-    if (goal.puzzle) showKept(goal, judgement, timeline, reached);
+    if (task.puzzle) showKept(task, judgement, timeline, reached);
     else parts.showBest.hidden = true;
     if (first) drawPicture();
     else if (!frame) frame = requestAnimationFrame(drawPicture);

@@ -22,7 +22,7 @@ from hybridlab.widgets.view import Checked, View, shown_first
 LONGEST = 100_000  # characters of a text
 SIZES = MappingProxyType({"devices": 4, "microbatches": 8, "chunks": 1})
 TIMES = MappingProxyType({"forward": 1.0, "backward": 2.0, "weight_share": 0.5, "p2p": 0.0, "overlap": 0.0})
-RUNGS = (("complete", "has every operation once"), ("runs", "can run: no device waits for ever"))
+GOALS = (("complete", "has every operation once"), ("runs", "can run: no device waits for ever"))
 
 
 class ScheduleEditor(View):
@@ -35,7 +35,7 @@ class ScheduleEditor(View):
     Parameters
     ----------
     puzzle : object, optional
-        What to solve: an object whose method ``data()`` returns sizes, costs, a text to start with and rungs, or this dict itself. An
+        What to solve: an object whose method ``data()`` returns sizes, costs, a text to start with and goals, or this dict itself. An
         example is ``hybridlab.course.puzzles.PUZZLES["two-devices"]``. Without it, the arguments below say the sizes and the costs.
     devices, microbatches, chunks : int, optional
         The sizes; by default 4, 8 and 1.
@@ -125,11 +125,11 @@ class ScheduleEditor(View):
 
 def _sizes_and_costs(asked: Mapping[str, Any], unit: str | None) -> Data:
     """Return the data of an editor without a puzzle: its goals are a complete schedule and one that can run."""
-    rungs = [{"name": name, "words": words, "makespan": None, "memory": None} for name, words in RUNGS]
+    goals = [{"name": name, "words": words, "makespan": None, "memory": None} for name, words in GOALS]
     sizes = {name: whole_number(asked.get(name, usual), name) for name, usual in SIZES.items()}
     costs = {name: asked.get(name, usual) for name, usual in TIMES.items()}
     about = {"name": "", "title": "", "sentence": "", "memory": None, "split": True, "start": None}
-    return {"puzzle": False, "costs": costs, "unit": unit or "", "rungs": rungs} | sizes | about
+    return {"puzzle": False, "costs": costs, "unit": unit or "", "goals": goals} | sizes | about
 
 
 def _puzzle_data(puzzle: Any, asked: Mapping[str, Any]) -> Data:
@@ -140,13 +140,13 @@ def _puzzle_data(puzzle: Any, asked: Mapping[str, Any]) -> Data:
     if not isinstance(data, Mapping):
         wanted = 'a puzzle such as hybridlab.course.puzzles.PUZZLES["two-devices"], or its data()'
         raise HybridLabError(f"puzzle must be {wanted}, not {short_repr(puzzle)}", "wrong-type")
-    parts = ("name", "title", "sentence", *SIZES, "costs", "unit", "memory", "split", "start", "rungs")
+    parts = ("name", "title", "sentence", *SIZES, "costs", "unit", "memory", "split", "start", "goals")
     if lacking := [part for part in parts if part not in data]:
         raise HybridLabError(f"the puzzle lacks {', '.join(lacking)}: its data() must have {', '.join(parts)}", "missing-argument")
     texts = {part: checked_text(data[part], f"the puzzle's {part}") for part in ("name", "title", "sentence", "start")}
     sizes = {size: whole_number(data[size], size) for size in SIZES}
     rest = {"puzzle": True, "split": true_or_false(data["split"], "split"), "unit": data["unit"] or ""}
-    return {part: data[part] for part in ("costs", "memory", "rungs")} | texts | sizes | rest
+    return {part: data[part] for part in ("costs", "memory", "goals")} | texts | sizes | rest
 
 
 def _costs_by_device(costs: Costs, devices: int) -> Data:

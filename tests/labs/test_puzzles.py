@@ -1,4 +1,4 @@
-"""Test the puzzles: each rung is what its words say, the last one is proven, and no text is taken for more than it is."""
+"""Test the puzzles: each goal is what its words say, the last one is proven, and no text is taken for more than it is."""
 
 import json
 from itertools import pairwise
@@ -38,12 +38,12 @@ def fitting(puzzle: Puzzle) -> dict[str, float]:
 
 
 @every_puzzle
-def test_the_last_rung_is_the_makespan_that_the_solver_proves(puzzle: Puzzle) -> None:
+def test_the_last_goal_is_the_makespan_that_the_solver_proves(puzzle: Puzzle) -> None:
     best = optimum(template(puzzle), puzzle.costs, seconds=60, memory=puzzle.memory)
     assert best.proven
     assert best.makespan == best.bound == puzzle.optimum
     judged = puzzle.judge(str(best.schedule))
-    assert (judged.reached, judged.code) == (tuple(rung.name for rung in puzzle.rungs), "solved")
+    assert (judged.reached, judged.code) == (tuple(goal.name for goal in puzzle.goals), "solved")
 
 
 @every_puzzle
@@ -68,19 +68,19 @@ def test_in_three_puzzles_every_schedule_of_the_registry_is_longer_than_the_opti
 
 
 @every_puzzle
-def test_rungs_become_harder(puzzle: Puzzle) -> None:
-    assert [rung.name for rung in puzzle.rungs[:3]] == ["complete", "runs", "memory"]
-    assert [(rung.makespan, rung.memory) for rung in puzzle.rungs[:3]] == [(None, None), (None, None), (None, puzzle.memory)]
-    faster = puzzle.rungs[3:]
-    assert all(rung.memory == puzzle.memory for rung in faster)
+def test_goals_become_harder(puzzle: Puzzle) -> None:
+    assert [goal.name for goal in puzzle.goals[:3]] == ["complete", "runs", "memory"]
+    assert [(goal.makespan, goal.memory) for goal in puzzle.goals[:3]] == [(None, None), (None, None), (None, puzzle.memory)]
+    faster = puzzle.goals[3:]
+    assert all(goal.memory == puzzle.memory for goal in faster)
     assert all(higher.makespan < lower.makespan for lower, higher in pairwise(faster))
     assert faster[-1].name == "optimum"
-    assert len({rung.name for rung in puzzle.rungs}) == len({rung.words for rung in puzzle.rungs}) == len(puzzle.rungs)
+    assert len({goal.name for goal in puzzle.goals}) == len({goal.words for goal in puzzle.goals}) == len(puzzle.goals)
 
 
 @every_puzzle
 def test_a_faster_order_is_faster_by_a_whole_unit(puzzle: Puzzle) -> None:
-    """The rungs "shorter than" are 1 ms below the other makespan, and the times are whole numbers of ms."""
+    """The goals "shorter than" are 1 ms below the other makespan, and the times are whole numbers of ms."""
     costs = puzzle.data()["costs"]
     shares = zip(costs["backward"], costs["weight_share"], strict=True)
     times = [costs["p2p"], *costs["forward"], *costs["backward"], *(backward * share for backward, share in shares)]
@@ -99,29 +99,29 @@ def test_the_data_are_plain_and_have_all_that_a_page_needs(puzzle: Puzzle) -> No
     data = puzzle.data()
     assert json.loads(json.dumps(data)) == data
     assert set(data) == {
-        *("name", "title", "sentence", "devices", "microbatches", "chunks", "costs", "unit", "memory", "split", "start", "rungs")
+        *("name", "title", "sentence", "devices", "microbatches", "chunks", "costs", "unit", "memory", "split", "start", "goals")
     }
     assert set(data["costs"]) == {"forward", "backward", "weight_share", "p2p", "overlap"}
     assert all(len(data["costs"][name]) == puzzle.devices for name in ("forward", "backward", "weight_share"))
-    assert [set(rung) for rung in data["rungs"]] == [{"name", "words", "makespan", "memory"}] * len(puzzle.rungs)
-    assert data["rungs"][-1]["makespan"] == puzzle.optimum
+    assert [set(goal) for goal in data["goals"]] == [{"name", "words", "makespan", "memory"}] * len(puzzle.goals)
+    assert data["goals"][-1]["makespan"] == puzzle.optimum
 
 
 def reached_by_hand(puzzle: Puzzle, schedule: Schedule) -> list[str]:
-    """Return the rungs of a schedule of this size, from the data of the page and from peaks that an oracle counts."""
+    """Return the goals that a schedule of this size reaches, from the data of the page and from peaks that an oracle counts."""
     most = max(peaks(nodes(schedule), schedule.chunks))
     makespan = simulate(schedule, puzzle.costs).makespan
     names = []
-    for rung in puzzle.data()["rungs"]:
-        if (rung["memory"] is not None and most > rung["memory"]) or (rung["makespan"] is not None and makespan > rung["makespan"]):
+    for goal in puzzle.data()["goals"]:
+        if (goal["memory"] is not None and most > goal["memory"]) or (goal["makespan"] is not None and makespan > goal["makespan"]):
             break
-        names.append(rung["name"])
+        names.append(goal["name"])
     return names
 
 
 @examples(40)
 @given(st.sampled_from(sorted(PUZZLES)), st.randoms(use_true_random=False))
-def test_an_order_that_can_run_stands_on_the_rungs_of_its_data(name: str, chance: object) -> None:
+def test_an_order_that_can_run_reaches_the_goals_of_its_data(name: str, chance: object) -> None:
     """The orders are random: they come from 1F1B by exchanges of neighbours, as far as they can run."""
     puzzle = PUZZLES[name]
     orders = [list(order) for order in build("1f1b", puzzle.devices, puzzle.microbatches).orders]
@@ -138,10 +138,10 @@ def test_an_order_that_can_run_stands_on_the_rungs_of_its_data(name: str, chance
     else:
         assert list(judged.reached) == reached_by_hand(puzzle, Schedule.parse(text))
         assert judged.timeline is not None
-        assert (judged.code == "solved") == (len(judged.reached) == len(puzzle.rungs))
+        assert (judged.code == "solved") == (len(judged.reached) == len(puzzle.goals))
 
 
-FAULTS = {  # of the puzzle with two devices: a text, the rungs that it stands on, its code, and words of the sentence
+FAULTS = {  # of the puzzle with two devices: a text, the goals that it reaches, its code, and words of the sentence
     "": ((), "empty", "line"),
     "0F0 0G0": ((), "unknown-operation", "0G0"),
     "0F0 0F1 0F2 0B0 0B1 0B2\n1F0 1F1 1F2 1B0 1B1": ((), "missing-backward", "stage 1"),
@@ -167,7 +167,7 @@ FAULTS = {  # of the puzzle with two devices: a text, the rungs that it stands o
 
 
 @in_turn("text", FAULTS)
-def test_a_text_stands_where_it_should(text: str) -> None:
+def test_a_text_reaches_the_goals_that_it_should(text: str) -> None:
     reached, code, *words = FAULTS[text]
     judged = PUZZLES["two-devices"].judge(text)
     assert (judged.reached, judged.code) == (reached, code)

@@ -300,7 +300,7 @@ def test_goals_are_reached_one_after_the_other_and_announced(alone: Alone) -> No
         area(view).fill(text)
         reached = view.locator(".goals li.reached").count()
         assert reached == len(puzzle.judge(text).reached)
-        assert view.locator(".goals li").filter(has_text="not reached: ").count() == len(puzzle.rungs) - reached
+        assert view.locator(".goals li").filter(has_text="not reached: ").count() == len(puzzle.goals) - reached
     area(view).fill(puzzle.start)
     expect(view.locator("[aria-live]").filter(has_text="Goal reached: the schedule can run")).to_be_attached()
 
@@ -397,7 +397,7 @@ def test_what_python_sets_is_shown_and_what_the_reader_writes_is_sent(alone: Alo
         ("text", 3),
         ("costs", {"forward": [1]}),
         ("devices", 0),
-        ("rungs", []),
+        ("goals", []),
         ("starts", None),
         ("kinds", None),
     ],

@@ -20,12 +20,12 @@ pytestmark = pytest.mark.needs("node")
 PROGRAM = """
 import { judgedFor, reachedBy, timelineSoFar } from "./puzzle.js";
 import { readLines } from "./validation.js";
-const answer = (cases) => cases.map(([goal, text]) => {
-  const judgement = judgedFor(goal, readLines(text));
-  const timeline = timelineSoFar(goal, judgement, {});
+const answer = (cases) => cases.map(([task, text]) => {
+  const judgement = judgedFor(task, readLines(text));
+  const timeline = timelineSoFar(task, judgement, {});
   const times = timeline?.ops.map(({ text: op, start, end, shade }) => [op, start, end, shade]) ?? [];
   const [fault] = judgement.faults;
-  const reached = reachedBy(goal, judgement, timeline);
+  const reached = reachedBy(task, judgement, timeline);
   const [code, sentence] = [fault?.code ?? "", fault?.sentence ?? ""];
   return { reached, code, sentence, times, makespan: timeline?.makespan ?? null, stops: timeline?.stops ?? null };
 });
@@ -51,10 +51,10 @@ def texts_for(name: str) -> list[str]:
     return ["", *(each for text in schedules for each in variants(text, 12, rng)), *islice(random_texts(80), 60)]
 
 
-def test_the_page_finds_the_rungs_and_the_faults_of_the_library(tmp_path: Path) -> None:
+def test_the_page_finds_the_goals_and_the_faults_of_the_library(tmp_path: Path) -> None:
     cases = [(name, text) for name in PUZZLES for text in texts_for(name)]
-    goals = {name: ScheduleEditor(puzzle).data for name, puzzle in PUZZLES.items()}
-    answers = node.run(tmp_path, PROGRAM, [[goals[name], text] for name, text in cases])
+    puzzles = {name: ScheduleEditor(puzzle).data for name, puzzle in PUZZLES.items()}
+    answers = node.run(tmp_path, PROGRAM, [[puzzles[name], text] for name, text in cases])
     codes: dict[str, set[str]] = {name: set() for name in PUZZLES}
     for (name, text), told in zip(cases, answers, strict=True):
         judged = PUZZLES[name].judge(text)
@@ -80,8 +80,8 @@ def test_what_can_run_so_far_runs_as_in_the_whole_schedule(tmp_path: Path) -> No
             continue
         turns = [order[: rng.randint(0, len(order))] if rng.random() < 0.7 else order for order in schedule.turns]
         sizes = {"devices": schedule.devices, "microbatches": schedule.microbatches, "chunks": schedule.chunks}
-        goal = {**sizes, "costs": case_of(schedule, costs)["costs"], "puzzle": False, "split": True, "rungs": [{"name": "complete"}]}
-        cases.append([goal, "\n".join(f"device {device}: {' '.join(map(turn_text, order))}" for device, order in enumerate(turns))])
+        task = {**sizes, "costs": case_of(schedule, costs)["costs"], "puzzle": False, "split": True, "goals": [{"name": "complete"}]}
+        cases.append([task, "\n".join(f"device {device}: {' '.join(map(turn_text, order))}" for device, order in enumerate(turns))])
         timeline = simulate(schedule, costs)
         row = {op: place for place, op in enumerate(schedule.ops)}
         ran = running(schedule, turns)
@@ -119,9 +119,9 @@ def lacks(schedule: Schedule, order: tuple[tuple[Op, ...], ...], ran: list[Op]) 
 
 
 def test_operations_that_do_not_belong_there_are_left_out_of_the_picture(tmp_path: Path) -> None:
-    goal = ScheduleEditor(devices=2, microbatches=1).data
+    task = ScheduleEditor(devices=2, microbatches=1).data
     texts = ["0F0 0F1 2F0 0F0 0B0 7F0\n1F0 (1B0;1F3)\n2F0 2B0", "0F0 9W0\n", "9F9", "device"]
-    told = node.run(tmp_path, PROGRAM, [[goal, text] for text in texts])
+    told = node.run(tmp_path, PROGRAM, [[task, text] for text in texts])
     assert [[op for op, *_ in each["times"]] for each in told] == [["0F0", "0B0", "1F0", "1B0"], ["0F0"], [], []]
     assert [each["code"] for each in told] == ["another-size", "another-size", "another-size", "unknown-operation"]
     with pytest.raises(HybridLabError):

@@ -76,7 +76,7 @@ def test_an_editor_of_a_puzzle_has_its_sizes_its_costs_and_its_start(name: str) 
     editor, again = ScheduleEditor(puzzle), ScheduleEditor(puzzle.data())
     assert editor.data == again.data
     assert editor.text == puzzle.start
-    assert editor.data["rungs"] == puzzle.data()["rungs"]
+    assert editor.data["goals"] == puzzle.data()["goals"]
     assert editor.data["costs"] == puzzle.data()["costs"]
     editor.text = str(build("1f1b", puzzle.devices, puzzle.microbatches))
     assert editor.timeline.makespan == simulate(build("1f1b", puzzle.devices, puzzle.microbatches), puzzle.costs).makespan
@@ -109,7 +109,7 @@ def test_an_editor_without_arguments_has_the_sizes_of_the_docstring() -> None:
         ({"show": {"texts": ""}}, "unknown-name", "'texts' 'text'"),
         ({"show": "0F0 0B0"}, "wrong-type", "show"),
         ({"puzzle": "two-devices"}, "wrong-type", "'two-devices' PUZZLES"),
-        ({"puzzle": {"name": "mine"}}, "missing-argument", "title rungs"),
+        ({"puzzle": {"name": "mine"}}, "missing-argument", "title goals"),
         ({"puzzle": PUZZLES["two-devices"], "devices": 3}, "conflicting-arguments", "devices"),
     ],
 )

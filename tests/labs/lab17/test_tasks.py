@@ -218,7 +218,7 @@ def test_a_task_asks_for_what_its_puzzle_has(key: str) -> None:
     puzzle, asked = PUZZLES[PUZZLE_OF[key]], TASKS[key]
     for number in (puzzle.devices, puzzle.microbatches, puzzle.memory):
         assert str(number) in asked.prompt
-    assert [code for credit in asked.partial_credit for code in credit.codes] == [f"misses-{rung.name}" for rung in puzzle.rungs[2:]]
+    assert [code for credit in asked.partial_credit for code in credit.codes] == [f"misses-{goal.name}" for goal in puzzle.goals[2:]]
     shares = [credit.share for credit in asked.partial_credit]
     assert np.diff([0, *shares, 1]) == pytest.approx(1 / (len(shares) + 1))
 

@@ -100,10 +100,10 @@ def inputs_of(match: re.Match[str], devices: int, ran: Collection[str]) -> list[
 
 
 def goals_are_right(goals: Any, puzzle: Puzzle, reached: tuple[str, ...]) -> None:
-    for (marked, said, words), rung in zip(goals, puzzle.rungs, strict=True):
-        assert marked == (rung.name in reached)
+    for (marked, said, words), goal in zip(goals, puzzle.goals, strict=True):
+        assert marked == (goal.name in reached)
         assert said == ("reached: " if marked else "not reached: ")
-        assert words in (rung.words, f"{rung.words}: {rung.makespan:g} ms" if rung.makespan else "")
+        assert words in (goal.words, f"{goal.words}: {goal.makespan:g} ms" if goal.makespan else "")
 
 
 def figures_are_right(rows: Any, puzzle: Puzzle, ran: dict[str, tuple[int, float, float]]) -> None:
@@ -187,11 +187,11 @@ def with_more_memory(state: Any) -> None:
 
 
 def with_goals_in_another_order(state: Any) -> None:
-    state["data"]["rungs"].reverse()
+    state["data"]["goals"].reverse()
 
 
 def with_a_wrong_goal(state: Any) -> None:
-    state["data"]["rungs"][-1]["makespan"] += 1
+    state["data"]["goals"][-1]["makespan"] += 1
 
 
 def without_costs(state: Any) -> None:
@@ -199,7 +199,7 @@ def without_costs(state: Any) -> None:
 
 
 def without_goals(state: Any) -> None:
-    state["data"]["rungs"] = []
+    state["data"]["goals"] = []
 
 
 def with_a_number_for_a_text(state: Any) -> None:

@@ -22,7 +22,7 @@ def _prompt(name: str) -> str:
 
 def _partial_credit(name: str) -> list[PartialCredit]:
     """Return the partial credit of a puzzle: each goal beyond an order that can run earns an equal share of the points."""
-    _, _, *higher = PUZZLES[name].rungs
+    _, _, *higher = PUZZLES[name].goals
     share = 1 / (1 + len(higher))
     reached = ["complete and able to run", *(goal.words.removeprefix("is ") for goal in higher)]
     return [PartialCredit(reached[place], share * (place + 1), (f"misses-{goal.name}",)) for place, goal in enumerate(higher)]
