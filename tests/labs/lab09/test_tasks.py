@@ -12,7 +12,7 @@ from solutions import solutions_of
 
 from hybridlab.collectives import ring_all_reduce
 from hybridlab.costs import Costs
-from hybridlab.course.labs.lab09.iteration_parts import NAMES, pieces_of, read_shape, summed
+from hybridlab.course.labs.lab09.iteration import NAMES, pieces_of, read_shape, summed
 from hybridlab.course.published.large_runs import TABLE_1
 from hybridlab.course.tasks import TASKS, check
 from hybridlab.hardware import A100_80GB
@@ -64,7 +64,7 @@ def times(model: Given, plan: Given, rates: Given, mistake: str = "") -> Any:
     return found | {"total": sum(found.values())}
 
 
-def slipping(mistake: str) -> Any:
+def making(mistake: str) -> Any:
     return lambda model, plan, rates: times(model, plan, rates, mistake)
 
 
@@ -78,7 +78,7 @@ def with_part(name: str, factor: float = 1.0, more: float = 0.0) -> Any:
     return program
 
 
-def on_the_page(model: Given, plan: Given, rates: Given) -> Any:
+def the_example(model: Given, plan: Given, rates: Given) -> Any:
     """The first example of the lab, and nothing else."""
     return dict(zip(NAMES, (0.4454, 0.1344, 0.1920, 0.2355, 1.064, 2.071), strict=True))
 
@@ -154,10 +154,10 @@ WRONG: list[tuple[Any, ...]] = [
     ("lab09.t4", Plan(4, 4, 4, 1, 1024, recompute="none"), "another-setting", "global_batch", "512"),
     ("lab09.t4", {"tensor": 4, "pipeline": 4, "data": 4}, "wrong-shape", "microbatch"),
     ("lab09.t4", Plan(4, 4, 4, 1, 512, recompute="none", sequence_parallel=True), "another-setting", "sequence_parallel"),
-    *(("lab09.t5", slipping(mistake), mistake) for mistake in MISTAKES),
+    *(("lab09.t5", making(mistake), mistake) for mistake in MISTAKES),
     *(("lab09.t5", with_part(name, 1.03), f"wrong-{name}", "1.03") for name in NAMES),
     *(("lab09.t5", with_part(name, more=1.0), f"no-{name}", "1 s") for name in NAMES[1:-1]),
-    ("lab09.t5", on_the_page, "wrong-compute"),
+    ("lab09.t5", the_example, "wrong-compute"),
     ("lab09.t5", changing, "changes-its-argument", "batch"),
     ("lab09.t5", lambda model, plan, rates: times(model, plan, rates)["total"], "wrong-shape", "gradients"),
     ("lab09.t5", lambda model, plan, rates: {"compute": 1.0}, "wrong-shape"),
@@ -193,6 +193,25 @@ def test_thirty_one_microbatches_are_the_fewest() -> None:
     assert min(count for count, reached in efficiency.items() if reached >= 0.8) == 31
     for count in (30, 31):
         assert f"{efficiency[count]:.4f}" in check("lab09.t2", count).messages[0]
+
+
+def numbers_of(key: str, seed: int | None) -> list[int]:
+    """The whole numbers in the prompt of a task."""
+    return [int(number) for number in re.findall(r"\d+", TASKS[key].instance(seed).prompt)]
+
+
+@in_turn("seed", [None, *range(20)])
+def test_the_speedup_of_two_replicas_that_share_other_microbatches(seed: int | None) -> None:
+    *_, microbatches, forward, backward, ring_step = numbers_of("lab09.t1", seed)
+    pair = forward + backward
+    step = (microbatches / 2 + 1) * pair / 2 + 2 * ring_step
+    assert check("lab09.t1", round(microbatches * pair / step, 2), seed=seed).passed
+
+
+@in_turn("seed", [None, *range(20)])
+def test_the_parameters_that_other_ring_steps_stand_for(seed: int | None) -> None:
+    _, ring_step, *replicas = numbers_of("lab09.t3", seed)
+    assert check("lab09.t3", [ranks * ring_step * 25e6 / 2 / 1e9 for ranks in replicas], seed=seed).passed
 
 
 @in_turn("seed", range(20))

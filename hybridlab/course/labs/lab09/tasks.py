@@ -4,16 +4,26 @@ from fractions import Fraction
 from functools import cache
 from typing import Any
 
-from hybridlab.course.published.benchmarks import BENCHMARK_3, TEST_3, reading_step
-from hybridlab.course.published.large_runs import TABLE_1
-from hybridlab.course.published.report import BACKWARD, FORWARD, RING_STEP
 from hybridlab.course.checking.answers import near, require_count, require_numbers
 from hybridlab.course.checking.builds import build_task
 from hybridlab.course.checking.checking import Feedback, right, task, wrong
 from hybridlab.course.checking.expressions import filled
-from hybridlab.course.labs.lab09.iteration_parts import NAMES, MISTAKES, Numbers, iterations, pieces_of, read_parts, read_shape, summed
-from hybridlab.course.labs.lab09.iteration_twists import ITERATION_TWISTS
 from hybridlab.course.checking.questions import Number, Question, number_task
+from hybridlab.course.labs.lab09.iteration import (
+    EXAMPLES,
+    MISTAKES,
+    NAMES,
+    TWISTS,
+    Numbers,
+    iterations,
+    pieces_of,
+    read_parts,
+    read_shape,
+    summed,
+)
+from hybridlab.course.published.benchmarks import BENCHMARK_3, TEST_3, reading_step
+from hybridlab.course.published.large_runs import TABLE_1
+from hybridlab.course.published.report import BACKWARD, FORWARD, RING_STEP
 from hybridlab.errors import HybridLabError
 from hybridlab.formulas import one_f_one_b_makespan
 from hybridlab.hardware import A100_80GB
@@ -31,17 +41,23 @@ NOTHING = {
 }
 
 
-@number_task("lab09.t1", title="Eight microbatches for four GPUs")
+@number_task(
+    "lab09.t1",
+    title="Microbatches that replicas share",
+    draws={"microbatches": (8, 12, 16, 20, 24), "ring_step": (10, 15, 20, 25, 30)},
+)
 @cache
-def eight_for_four() -> Question:
-    """Ask for the speedup under reading B with 4 microbatches for each replica, ring step 20 ms."""
-    step, alone = reading_step("B", microbatches=4), 8 * 130
-    eight = reading_step("B").makespan
+def shared_microbatches(microbatches: int = 8, ring_step: float = 20) -> Question:
+    """Ask for the speedup under reading B of 2 stages and 2 replicas that share the microbatches."""
+    own, alone = microbatches // 2, microbatches * (FORWARD + BACKWARD)
+    step, step_of_twice = (reading_step("B", microbatches=each, ring_step=ring_step) for each in (own, microbatches))
+    a, a_of_twice = (reading_step("A", microbatches=each, ring_step=ring_step) for each in (own, microbatches))
+    pair = (FORWARD + BACKWARD) / 2  # ms of a microbatch on a stage
     speedup = Number(
         "a speedup",
         step.speedup,
-        hint="the speedup is not {value}: one GPU runs the whole model 8 times; "
-        "how long do two stages take for 4 microbatches, and the rings?",
+        hint=f"the speedup is not {{value}}: one GPU runs the whole model {microbatches} times; "
+        f"how long do two stages take for {own} microbatches, and the rings?",
         mistakes=[
             (
                 TEST_3.printed[0],
@@ -49,39 +65,49 @@ def eight_for_four() -> Question:
                 "this is the report's speedup: its 1210 ms are the step of reading A with 8 microbatches for each replica",
             ),
             (
-                2 * alone / eight,
+                2 * alone / step_of_twice.makespan,
                 "sixteen-microbatches",
-                "this has 8 microbatches for each replica, 16 in all: the two replicas share 8",
+                f"this has {microbatches} microbatches for each replica, {2 * microbatches} in all: the two replicas share {microbatches}",
             ),
             (
-                reading_step("A", microbatches=4).speedup,
+                a.speedup,
                 "reading-a",
                 "this is reading A, where each stage takes 50 and 80 ms: here it takes half",
             ),
             (
-                reading_step("A").speedup,
+                a_of_twice.speedup,
                 "reading-a-with-sixteen",
-                "this is reading A with 8 microbatches for each replica: here a stage takes half, and the two replicas share 8",
+                f"this is reading A with {microbatches} microbatches for each replica: here a stage takes half, and the two replicas share "
+                f"{microbatches}",
             ),
             (
-                alone / eight,
+                alone / step_of_twice.makespan,
                 "eight-against-sixteen",
-                "the one GPU has 8 microbatches here and the four have 16: give both the same work",
+                f"the one GPU has {microbatches} microbatches here and the four have {2 * microbatches}: give both the same work",
             ),
             (
                 2 * alone / step.makespan,
                 "sixteen-against-eight",
-                "the one GPU has 16 microbatches here and the four have 8: four GPUs cannot be more than 4 times as fast",
+                f"the one GPU has {2 * microbatches} microbatches here and the four have {microbatches}: four GPUs cannot be more than 4 "
+                "times as fast",
             ),
             (
                 alone / 2 / step.makespan,
                 "four-against-eight",
-                "the one GPU has 4 microbatches here, those of one replica: give it all 8",
+                f"the one GPU has {own} microbatches here, those of one replica: give it all {microbatches}",
             ),
-            (alone / (step.makespan - 40), "no-rings", "this lacks the rings, 2(D-1) steps of 20 ms after the pipelines"),
-            (alone / (step.makespan - 65), "no-fill-and-drain", "this lacks fill and drain: a pipeline takes (M + K - 1)(F + B)"),
             (
-                alone / (4 * 65),
+                alone / (step.makespan - step.all_reduce_time),
+                "no-rings",
+                f"this lacks the rings, 2(D-1) steps of {ring_step:g} ms after the pipelines",
+            ),
+            (
+                alone / (step.makespan - pair),
+                "no-fill-and-drain",
+                "this lacks fill and drain: a pipeline takes (M + K - 1)(F + B)",
+            ),
+            (
+                alone / (own * pair),
                 "nothing-lost",
                 "this is 4 times as fast, with nothing lost: where are fill, drain and the rings?",
             ),
@@ -95,14 +121,16 @@ def eight_for_four() -> Question:
         decimals=2,
         example="3.1",
     )
+    as_printed = "; here the report's 1040 ms are the right time to compare with" if microbatches == 8 else ""
     return Question(
-        "give the speedup, to 2 decimals, of 2 stages and 2 replicas that share 8 microbatches, with 50 and 80 ms of the whole model",
+        f"give the speedup, to 2 decimals, of 2 stages and 2 replicas that share {microbatches} microbatches, with 50 and 80 ms of the "
+        f"whole model and ring steps of {ring_step:g} ms",
         [speedup],
-        "one GPU takes 1040 ms for this work and the four take 365 ms; here the report's 1040 ms are the right time to compare with",
+        f"one GPU takes {alone:g} ms for this work and the four take {step.makespan:g} ms{as_printed}",
     )
 
 
-@number_task("lab09.t2", title="The goal of section 3.4", points=2, draws={"stages": (4, 8, 16), "goal": (75, 80, 85)})
+@number_task("lab09.t2", title="The goal of section 3.4", points=2, draws={"stages": (4, 8, 16), "goal": (70, 75, 78, 80, 85, 90)})
 @cache
 def the_goal(stages: int = 8, goal: int = 80) -> Question:
     """Ask for the smallest M with which 2 replicas under reading B reach an efficiency of ``goal`` %."""
@@ -169,13 +197,15 @@ def the_goal(stages: int = 8, goal: int = 80) -> Question:
     )
 
 
-@number_task("lab09.t3", title="A model that grows with its replicas", points=2)
-def what_a_step_means() -> Question:
-    """Ask for S/2 from S = D t x 25e9 bytes/s, for the rows of benchmark 3 with a ring: one HDR port, FP16, no latency."""
+@number_task("lab09.t3", title="A model that grows with its replicas", points=2, draws={"ring_step": range(4, 40, 2)})
+def what_a_step_means(ring_step: int = 10) -> Question:
+    """Ask for S/2 from S = D t x 25e9 bytes/s, for the replicas of benchmark 3 with a ring: one HDR port, FP16, no latency."""
     rows = BENCHMARK_3[1:]
-    piece = A100_80GB.network * rows[0].ring_step / 1000 / 2 / 1e9  # billions of parameters in one message
+    piece = A100_80GB.network * ring_step / 1000 / 2 / 1e9  # billions of parameters in one message
     truth = [row.replicas * piece for row in rows]
 
+    of_growing_size = "{:g}, {:g} and {:g}".format(*(row.ring_steps * ring_step for row in rows))
+    of_fixed_size = "{:g}, {:g} and {:g}".format(*(row.ring_steps * ring_step * rows[0].replicas / row.replicas for row in rows))
     factors = "value[0] / truth[0], value[1] / truth[1], value[2] / truth[2]"
 
     def times(factor: float) -> list[float]:
@@ -184,7 +214,7 @@ def what_a_step_means() -> Question:
     parameters = Number(
         "parameters of one device in billions",
         truth,
-        hint="these are {value[0] / truth[0]:g} times the right numbers: 10 ms x 25 GB/s are the bytes of one message, S/D, "
+        hint=f"these are {{value[0] / truth[0]:g}} times the right numbers: {ring_step} ms x 25 GB/s are the bytes of one message, S/D, "
         "and a parameter's gradient takes 2 of them",
         fields=[f"Parameters in billions, {row.replicas} replicas" for row in rows],
         mistakes=[
@@ -220,16 +250,17 @@ def what_a_step_means() -> Question:
             (
                 f"max({factors}) - min({factors}) > 0.01 * abs(value[0] / truth[0])",
                 "another-shape",
-                "a message of one step holds 10 ms x 25 GB/s, which is S/D: find S for each D, and take 2 bytes a parameter",
+                f"a message of one step holds {ring_step} ms x 25 GB/s, which is S/D: find S for each D, and take 2 bytes a parameter",
             ),
         ],
         decimals=2,
     )
     return Question(
-        "give the parameters of one device, in billions and to 2 decimals, for ring steps of 10 ms with 2, 4 and 8 replicas, as a list",
+        f"give the parameters of one device, in billions and to 2 decimals, for ring steps of {ring_step} ms with 2, 4 and 8 replicas, "
+        "as a list",
         [parameters],
         "a step sends S/D bytes: if its time is the same for every D, then S grows with D, and the model is four times as large with "
-        "8 replicas as with 2; the rings of one model of fixed size take 20, 30 and 35 ms, and not 20, 60 and 140",
+        f"8 replicas as with 2; the rings of one model of fixed size take {of_fixed_size} ms, and not {of_growing_size}",
     )
 
 
@@ -308,7 +339,8 @@ def _sizes_of(answer: Any) -> Any:
     signature="iteration_time(model, plan, rates)",
     cases=iterations,
     mistakes=MISTAKES,
-    twists=ITERATION_TWISTS,
+    twists=TWISTS,
+    examples=EXAMPLES,
     reads=read_parts,
     lesson="five parts, each from a count of operations or bytes and a rate; a plan trades one of them for another",
 )

@@ -1,6 +1,6 @@
-"""The build ``iteration_time(model, plan, rates)`` of lab 9: its cases, the right times of the parts, and the known mistakes."""
+"""The build ``iteration_time(model, plan, rates)`` of lab 9: its cases, the right times of the parts, its known mistakes and its twists."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -9,6 +9,8 @@ from hybridlab.checks import counted
 from hybridlab.collectives import Link, all_reduce_time
 from hybridlab.course.checking.answers import plain_values, require_entries, require_number
 from hybridlab.course.checking.builds import Case, KnownMistake
+from hybridlab.course.checking.maps import Map, at, numbers, of_value, renamed, scaled
+from hybridlab.course.checking.twists import Example, Twist
 from hybridlab.model import Transformer
 from hybridlab.planner import Plan
 from hybridlab.planner.memory import stage_parameters
@@ -127,7 +129,9 @@ def _iteration_case(model: Numbers, sizes: tuple[int, ...], rates: Numbers) -> C
     return Case((dict(model), plan, dict(rates)), f"{devices} and {counted(batch // size // replicas, 'microbatch')} of a replica")
 
 
-def _iteration_slip(code: str, sentence: str, change: Change, recompute: str = "full") -> KnownMistake:
+def _mistake(
+    code: str, sentence: str, change: Change, recompute: str = "full", under: Mapping[str, str | None] | None = None
+) -> KnownMistake:
     """Return a mistake that changes the right pieces, or the parts made of them, given the plan and the model as well."""
 
     def result(model: Numbers, plan: Numbers, rates: Numbers) -> Numbers:
@@ -135,10 +139,10 @@ def _iteration_slip(code: str, sentence: str, change: Change, recompute: str = "
         changed = change(pieces_of(shape, cut, rates), plan, model)
         return summed(changed) if isinstance(changed, Pieces) else changed
 
-    return KnownMistake(code, sentence, result)
+    return KnownMistake(code, sentence, result, under or {})
 
 
-def _pieces_times(**factors: float) -> Callable[[Pieces, Numbers, Numbers], Pieces]:
+def _scale(**factors: float) -> Callable[[Pieces, Numbers, Numbers], Pieces]:
     return lambda pieces, plan, model: pieces._replace(**{name: factor * getattr(pieces, name) for name, factor in factors.items()})
 
 
@@ -166,71 +170,79 @@ def _ring_once(pieces: Pieces, plan: Numbers, model: Numbers) -> Pieces:
 
 
 MISTAKES = (
-    _iteration_slip(
+    _mistake(
         "no-recomputation",
         "this forgets the recomputation: with it a layer runs its forward twice, so it computes 4 forwards in place of 3 and "
         "has 6 all-reduces in place of 4",
         lambda pieces, plan, model: pieces,
         recompute="none",
     ),
-    _iteration_slip(
+    _mistake(
         "backward-like-forward",
         "this counts the backward of a layer as one forward: it takes two, one for the gradients of the inputs and one for those of "
         "the weights",
-        _pieces_times(layers=3 / 4, logits=2 / 3),
+        _scale(layers=3 / 4, logits=2 / 3),
     ),
-    _iteration_slip("no-attention", "`compute` lacks the products of the attention, the factor 1 + s/(6h)", _without_attention),
-    _iteration_slip("no-logits", "`compute` lacks the logits of the last stage, which is the slowest one", _pieces_times(logits=0)),
-    _iteration_slip(
+    _mistake("no-attention", "`compute` lacks the products of the attention, the factor 1 + s/(6h)", _without_attention),
+    _mistake("no-logits", "`compute` lacks the logits of the last stage, which is the slowest one", _scale(logits=0)),
+    _mistake(
         "layers-not-shared",
         "`compute` lacks the division by t: the GPUs that share a layer share its operations",
         lambda pieces, plan, model: pieces._replace(layers=plan["tensor"] * pieces.layers, logits=plan["tensor"] * pieces.logits),
     ),
-    _iteration_slip("all-layers", "a stage has l/K of the layers: this gives all of them to each stage", _all_layers),
-    _iteration_slip(
+    _mistake(
+        "all-layers",
+        "a stage has l/K of the layers: this gives all of them to each stage",
+        _all_layers,
+        under={"layers-of-a-stage": "`layers` is the number of layers of one stage: this gives K times as many to each stage"},
+    ),
+    _mistake(
         "samples-of-all-replicas",
         "the replicas share the batch: one replica has M = batch / (D b) microbatches, and not batch / b",
         _all_samples,
+        under={
+            "tokens": "the replicas share the batch: one replica has M = batch / (D b s) microbatches, and not batch / (b s)",
+            "microbatches": "`microbatches` is the number of one replica: this takes D times as many",
+        },
     ),
-    _iteration_slip(
-        "activations-without-bytes", "an activation takes 2 bytes", _pieces_times(layer_rings=0.5, logit_ring=0.5, exchange=0.5)
-    ),
-    _iteration_slip(
+    _mistake("activations-without-bytes", "an activation takes 2 bytes", _scale(layer_rings=0.5, logit_ring=0.5, exchange=0.5)),
+    _mistake(
         "bits",
         "this divides the bandwidths by 8: they are in bytes per second, not in bits",
-        _pieces_times(layer_rings=8, logit_ring=8, exchange=8, gradients=8),
+        _scale(layer_rings=8, logit_ring=8, exchange=8, gradients=8),
+        under={"bits": None},
     ),
-    _iteration_slip(
+    _mistake(
         "no-ring-factor",
         "an all-reduce of S bytes among n GPUs sends 2 (n-1)/n S from each of them: this sends S",
         _ring_once,
     ),
-    _iteration_slip(
+    _mistake(
         "half-a-ring",
         "a ring has two halves: n-1 steps that add up, and n-1 steps that pass the sums on; this has one half",
-        _pieces_times(layer_rings=1 / 2, logit_ring=1 / 2, gradients=1 / 2),
+        _scale(layer_rings=1 / 2, logit_ring=1 / 2, gradients=1 / 2),
     ),
-    _iteration_slip(
+    _mistake(
         "one-direction",
         "this has the messages of one direction: the activations go to the next stage, and their gradients come back",
-        _pieces_times(exchange=1 / 2),
+        _scale(exchange=1 / 2),
     ),
-    _iteration_slip(
+    _mistake(
         "messages-not-shared",
         "each of the t GPUs of a stage sends a t-th of a message through its own port: this sends the whole message through one port",
         lambda pieces, plan, model: pieces._replace(exchange=plan["tensor"] * pieces.exchange),
     ),
-    _iteration_slip(
+    _mistake(
         "bubble-of-k",
         "a pipeline fills and drains in K-1 times one microbatch on a stage: this has K times",
         lambda pieces, plan, model: summed(pieces, pieces.stages * (pieces.layers + pieces.layer_rings + pieces.exchange)),
     ),
-    _iteration_slip(
+    _mistake(
         "bubble-ratio",
         "(K-1)/(M+K-1) is the share of the bubble in the whole pipeline: the bubble itself is (K-1)/M of the time of M microbatches",
         _bubble_share,
     ),
-    _iteration_slip(
+    _mistake(
         "bubble-with-logits",
         "the bubble is made of the other stages, which have no logits: this waits for the logits as well",
         lambda pieces, plan, model: summed(
@@ -238,14 +250,86 @@ MISTAKES = (
             (pieces.stages - 1) * (pieces.layers + pieces.layer_rings + pieces.exchange + pieces.logits + pieces.logit_ring),
         ),
     ),
-    _iteration_slip(
+    _mistake(
         "bubble-of-computing-alone",
         "to fill and drain, a stage waits for the communication of a microbatch, too: its all-reduces and its messages",
         lambda pieces, plan, model: summed(pieces, (pieces.stages - 1) * pieces.layers),
     ),
-    _iteration_slip(
+    _mistake(
         "parameters-over-replicas",
         "this divides the parameters by D: each replica has all gradients of its stage, and replicas share the samples, not the model",
         lambda pieces, plan, model: pieces._replace(gradients=pieces.gradients / plan["replicas"]),
+    ),
+)
+
+
+def _scale_gradients(factor: float, parts: Numbers) -> Numbers:
+    """Return the parts with this many times the bytes of a gradient."""
+    gradients = factor * parts["gradients"]
+    return {**parts, "gradients": gradients, "total": parts["total"] + gradients - parts["gradients"]}
+
+
+def _divide_by_total(parts: Numbers, case: tuple[Any, ...]) -> Numbers:
+    return {name: part if name == "total" else part / parts["total"] for name, part in parts.items()}
+
+
+def _multiply_by_total(parts: Numbers, case: tuple[Any, ...]) -> Numbers:
+    return {name: part if name == "total" else part * parts["total"] for name, part in parts.items()}
+
+
+def _entry(name: str, old: str, factor: Callable[[Numbers, Numbers], float]) -> Map:
+    """Return the map of a dict in which the entry ``name`` has the place of ``old``, times a factor of the model and the plan."""
+    times = numbers(lambda value, case: round(value * factor(*case[:2])), lambda value, case: round(value / factor(*case[:2])))
+    return renamed({old: name}).then(at(name, times))
+
+
+GPUS = _entry("gpus", "replicas", lambda model, plan: plan["tensor"] * plan["stages"])
+MICROBATCHES = _entry("microbatches", "batch", lambda model, plan: 1 / (plan["replicas"] * plan["microbatch"]))
+TOKENS = _entry("batch", "batch", lambda model, plan: model["sequence"])
+STAGE_LAYERS = _entry("layers", "layers", lambda model, plan: 1 / plan["stages"])
+FP32 = of_value(lambda parts: _scale_gradients(2, parts), lambda parts: _scale_gradients(1 / 2, parts))
+SHARES = Map(_divide_by_total, _multiply_by_total)
+
+EXAMPLES = (
+    Example(
+        (
+            {"layers": 4, "hidden": 2, "sequence": 12, "vocabulary": 128},
+            {"tensor": 2, "stages": 2, "replicas": 2, "microbatch": 1, "batch": 10},
+            {"flops": 8000, "nvlink": 2000, "network": 500},
+        ),
+        {"compute": 11.52, "tensor": 1.56, "messages": 0.48, "bubble": 1.536, "gradients": 0.904, "total": 16.0},
+    ),
+)
+TWISTS = (
+    Twist("gpus", "`plan` has the number of all GPUs, `gpus`, in place of `replicas`", given={1: GPUS}, about="plan"),
+    Twist(
+        "bits",
+        "`network` is in bits per second; `nvlink` is in bytes per second as before",
+        given={2: at("network", scaled(8))},
+    ),
+    Twist("tokens", "`batch` counts the tokens of a step, and not its samples", given={1: TOKENS}, about="plan"),
+    Twist(
+        "fp32",
+        "the gradients travel between the replicas as FP32, with 4 bytes each; activations still have 2 bytes",
+        result=FP32,
+        about="result",
+    ),
+    Twist(
+        "microbatches",
+        "`plan` has the microbatches of one replica, `microbatches`, in place of `batch`",
+        given={1: MICROBATCHES},
+        about="plan",
+    ),
+    Twist("peak", "`flops` is the peak of a GPU, and the matrix products reach one half of it", given={2: at("flops", scaled(2))}),
+    Twist(
+        "layers-of-a-stage",
+        "`layers` is the number of layers of one stage, and not of the whole model",
+        given={0: STAGE_LAYERS},
+    ),
+    Twist(
+        "shares",
+        "the function returns every part as a share of the total, and `total` in seconds",
+        result=SHARES,
+        about="result",
     ),
 )
