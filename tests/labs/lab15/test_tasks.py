@@ -25,7 +25,7 @@ Times = Any  # an array of float, shape (layers,)
 
 
 def recursion(times: Times, devices: int) -> list[int]:
-    """The best cut by recursion over the layers of the last device, with results that are kept."""
+    """The best cut by a recursion over the layers of the last device that remembers its results."""
     if len(times) < devices:
         raise ValueError("fewer layers than devices")
 
@@ -123,7 +123,7 @@ def without_a_refusal(times: Times, devices: int) -> list[int]:
     return recursion(times, min(devices, len(times)))
 
 
-def on_the_page(times: Times, devices: int) -> list[int]:
+def the_examples(times: Times, devices: int) -> list[int]:
     """The two examples of the lab, and nothing else."""
     return [4, 1] if devices == 2 else [1, 1, 2]
 
@@ -172,7 +172,7 @@ WRONG: list[tuple[Any, ...]] = [
     ("lab15.t3", in_any_order, "in-any-order"),
     ("lab15.t3", least_squares, "least-squares", "2, 8, 6, 3 ms on 3 devices"),
     ("lab15.t3", without_a_refusal, "not-refused", "3 devices"),
-    ("lab15.t3", on_the_page, "another-number-of-devices"),
+    ("lab15.t3", the_examples, "another-number-of-devices"),
     ("lab15.t3", lambda times, devices: [len(times)], "another-number-of-devices", "1 number"),
     ("lab15.t3", lambda times, devices: loads_of(times, recursion(times, devices)), "loads-not-layers", "5"),
     ("lab15.t3", lambda times, devices: np.cumsum(recursion(times, devices)), "layers-up-to-cuts", "3 layers", "2"),
@@ -242,7 +242,7 @@ def test_the_idle_time_of_task_1_has_these_two_parts(seed: int | None) -> None:
 
 @in_turn("seed", [None, *range(20)])
 def test_whole_numbers_in_task_1_are_whole_numbers(seed: int | None) -> None:
-    """A part of a ms too much is not taken for the right sum; answers up to half a ms beside it were told that their sum is right."""
+    """A share of a ms too much is not taken for the right sum."""
     truth = TASKS["lab15.t1"].instance(seed).data.numbers[0].truth
     assert check("lab15.t1", truth, seed=seed).passed
     for off in (0.7, 0.4, 0.004, -0.3):
@@ -330,7 +330,7 @@ def test_a_worker_ends_a_program_that_tries_all_cuts() -> None:
             ((_, function), *_), error = session.run(EXHAUSTIVE, "cell 1")
             assert error is None
             budget.left = 2.0  # for the call, which would take years
-            build = TASKS["lab15.t3"].personal(0).data.page
+            build = TASKS["lab15.t3"].personal(0).data.untwisted
             feedback = build.judged(Remote(session, function, fresh=build.fresh, cell="cell 1", provide=lambda missing: False))
         finally:
             session.close()
