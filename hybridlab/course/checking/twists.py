@@ -10,7 +10,7 @@ import numpy as np
 from hybridlab.checks import short_repr
 from hybridlab.course.checking.maps import Function, FunctionMap, Map
 
-LONGEST_VALUE = 120  # characters of a value in an example
+LONGEST_VALUE = 280  # characters of a value in an example
 
 IN_WORDS_OF_THE_TEXT = "the sentences above describe the case and your result in the words of the text, without your own change"
 

@@ -1,52 +1,48 @@
-"""The build of lab 1 under each of its twists, written from the clause of the twist."""
+"""Lab 1's build with each twist, written from its sentence: a function that does the task in the text becomes one with the twist."""
 
+from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
-Rank = Callable[[int, int, int, int], int]  # takes stage, replica, K and D
+Function = Callable[..., Any]
+Ranks = Callable[[int, int, str, int, int], tuple[int, int]]  # takes sender, receiver, kind, K and D
 
 
-def _messages(rank: Rank, towards: int = 1) -> Callable[[int, int, int], list[Any]]:
-    """Return the function for a numbering of the ranks and the direction of the ring, 1 or -1."""
+def with_ranks(change: Ranks) -> Callable[[Function], Function]:
+    """Return the change of the two ranks of each message, wherever its kind stands."""
 
-    def messages(stages: int, replicas: int, microbatches: int) -> list[Any]:
-        sent: list[Any] = []
-        for replica in range(replicas):
-            for stage in range(stages):
-                here = rank(stage, replica, stages, replicas)
-                if stage + 1 < stages:
-                    there = rank(stage + 1, replica, stages, replicas)
-                    sent += [(here, there, "activation"), (there, here, "gradient")] * microbatches
-                neighbour = rank(stage, (replica + towards) % replicas, stages, replicas)
-                sent += [(here, neighbour, "ring")] * (2 * (replicas - 1))
-        return sent
+    def changed(messages: Function) -> Function:
+        def own(stages: int, replicas: int, microbatches: int) -> list[Any]:
+            sent = []
+            for message in messages(stages, replicas, microbatches):
+                (kind,) = (each for each in message if isinstance(each, str))
+                place = int(message[0] == kind)
+                ranks = change(message[place], message[place + 1], kind, stages, replicas)
+                sent.append((*message[:place], *ranks, *message[place + 2 :]))
+            return sent
 
-    return messages
+        return own
 
-
-def _around(rank: Rank) -> Rank:
-    """Return a numbering that counts one further; the last rank becomes 0."""
-    return lambda stage, replica, stages, replicas: (rank(stage, replica, stages, replicas) + 1) % (stages * replicas)
+    return changed
 
 
-def _on_the_page(stage: int, replica: int, stages: int, replicas: int) -> int:
-    return replica * stages + stage
+def numbered(number: Callable[[int, int, int, int], int]) -> Callable[[Function], Function]:
+    """Return the change to another numbering of stage s of replica r, with K and D."""
+
+    def change(sender: int, receiver: int, kind: str, stages: int, replicas: int) -> tuple[int, int]:
+        return number(sender % stages, sender // stages, stages, replicas), number(receiver % stages, receiver // stages, stages, replicas)
+
+    return with_ranks(change)
 
 
-def _by_stage(stage: int, replica: int, stages: int, replicas: int) -> int:
-    return stage * replicas + replica
-
-
-SOLUTIONS = {
-    ("lab01.t6", "counted-down"): _messages(lambda stage, replica, stages, replicas: stages * replicas - 1 - (replica * stages + stage)),
-    ("lab01.t6", "stages-counted-down"): _messages(lambda stage, replica, stages, replicas: replica * stages + (stages - 1 - stage)),
-    ("lab01.t6", "one-further"): _messages(_around(_on_the_page)),
-    ("lab01.t6", "last-stage-first"): _messages(lambda stage, replica, stages, replicas: (stages - 1 - stage) * replicas + replica),
-    ("lab01.t6", "stage-by-stage-counted-down"): _messages(
-        lambda stage, replica, stages, replicas: stages * replicas - 1 - (stage * replicas + replica)
-    ),
-    ("lab01.t6", "stage-by-stage-one-further"): _messages(_around(_by_stage)),
-    ("lab01.t6", "stage-by-stage-ring-back"): _messages(_by_stage, -1),
-    ("lab01.t6", "one-further-ring-back"): _messages(_around(_on_the_page), -1),
-    ("lab01.t6", "stage-by-stage-one-further-ring-back"): _messages(_around(_by_stage), -1),
+TWISTED: dict[str, dict[str, Callable[[Function], Function]]] = {
+    "lab01.t6": {
+        "stage-by-stage": numbered(lambda s, r, stages, replicas: s * replicas + r),
+        "counted-down": numbered(lambda s, r, stages, replicas: stages * replicas - 1 - (r * stages + s)),
+        "last-stage-first": numbered(lambda s, r, stages, replicas: (stages - 1 - s) * replicas + r),
+        "ring-back": with_ranks(lambda sender, receiver, kind, *sizes: (receiver, sender) if kind == "ring" else (sender, receiver)),
+        "microbatches-of-all": lambda messages: lambda stages, replicas, every: messages(stages, replicas, every // replicas),
+        "kind-first": lambda messages: lambda *sizes: [(kind, sender, receiver) for sender, receiver, kind in messages(*sizes)],
+        "counted": lambda messages: lambda *sizes: [(*message, count) for message, count in Counter(messages(*sizes)).items()],
+    }
 }

@@ -1,8 +1,7 @@
-"""All messages of a step for the build of lab 1: how the student's result is read, the known mistakes, and the twists."""
+"""All messages of a step: how the student's list of them is read, the known mistakes, and the twists."""
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from functools import wraps
 from itertools import pairwise, product
 from typing import Any
 
@@ -11,8 +10,8 @@ import numpy as np
 from hybridlab.checks import known_name, short_repr
 from hybridlab.course.checking.answers import Unordered, plain_values, require_count, require_text
 from hybridlab.course.checking.builds import KnownMistake
-from hybridlab.course.checking.twists import Function, Twist
-from hybridlab.course.checking.legacy import in_words_of_the_page
+from hybridlab.course.checking.maps import ChangeInCase, Map, exchanged, like, numbers, of_value, refuse
+from hybridlab.course.checking.twists import Example, Twist
 from hybridlab.errors import HybridLabError
 from hybridlab.mesh import Mesh
 
@@ -62,8 +61,13 @@ def _read_message(value: Any) -> Message:
     return sender, receiver, known_name(require_text(parts[2], "a kind of message", "ring"), KINDS, "kind of message")
 
 
-def _slip(code: str, sentence: str, changed: Callable[[Message, int, Mesh, int], dict[Message, int]]) -> KnownMistake:
-    """Return a known mistake. ``changed`` gets a message, its count, the mesh and M, and returns what is sent instead."""
+def _changing(
+    code: str, sentence: str, changed: Callable[[Message, int, Mesh, int], dict[Message, int]], **under: str | None
+) -> KnownMistake:
+    """Return a known mistake. ``changed`` gets a message, its count, the mesh and M, and returns what is sent instead.
+
+    ``under`` has the sentences under twists, with ``_`` for ``-`` in their names.
+    """
 
     def sent(stages: int, replicas: int, microbatches: int) -> Counter[Message]:
         mesh = Mesh(stages, replicas)
@@ -72,7 +76,7 @@ def _slip(code: str, sentence: str, changed: Callable[[Message, int, Mesh, int],
             wrong_messages.update(changed(message, count, mesh, microbatches))
         return wrong_messages
 
-    return KnownMistake(code, sentence, sent)
+    return KnownMistake(code, sentence, sent, {name.replace("_", "-"): other for name, other in under.items()})
 
 
 def _rings(code: str, sentence: str, count: Callable[[int, int], int]) -> KnownMistake:
@@ -116,8 +120,8 @@ def _in_replica_0(kinds: Sequence[str]) -> KnownMistake:
         sender, receiver, kind = message
         return {(sender % mesh.stages, receiver % mesh.stages, kind) if kind in kinds else message: count}
 
-    sentence = "the messages of all replicas go between the ranks of replica 0: rank = replica x K + stage"
-    return _slip("all-in-replica-0", sentence, changed)
+    sentence = "the messages of all replicas go between the ranks of replica 0: a rank depends on its replica, too"
+    return _changing("all-in-replica-0", sentence, changed)
 
 
 def _sizes_of_the_notebook(stages: bool, replicas: bool, microbatches: bool) -> KnownMistake:
@@ -138,40 +142,55 @@ MISTAKES: Sequence[KnownMistake] = (
         "you take stages for replicas, and replicas for stages: the first argument is the number of stages",
         lambda stages, replicas, microbatches: messages_of(Mesh(replicas, stages), microbatches),
     ),
-    _slip("stages-first", "you have numbered stage by stage: rank = replica x K + stage, not stage x D + replica", _stages_first),
-    _slip("no-way-back", "the gradients of activations are missing", lambda m, n, mesh, _: {} if m[2] == "gradient" else {m: n}),
-    _slip(
+    _changing(
+        "stages-first",
+        "you have numbered stage by stage: rank = replica x K + stage, not stage x D + replica",
+        _stages_first,
+        stage_by_stage=None,
+        last_stage_first=None,
+        counted_down="you have numbered stage by stage: rank = K x D - 1 - (replica x K + stage)",
+    ),
+    _changing("no-way-back", "the gradients of activations are missing", lambda m, n, mesh, _: {} if m[2] == "gradient" else {m: n}),
+    _changing(
         "one-pipeline-alone",
         "only the pipeline of replica 0 sends: there is one for each replica",
         lambda m, n, mesh, _: {} if m[2] != "ring" and max(m[:2]) >= mesh.stages else {m: n},
     ),
-    _slip(
+    _changing(
         "one-ring-alone",
         "only the ring of stage 0 sends: there is one for each stage",
         lambda m, n, mesh, _: {} if m[2] == "ring" and m[0] % mesh.stages else {m: n},
     ),
-    _slip(
+    _changing(
         "microbatches-forgotten",
         "each microbatch causes an activation and a gradient of its own",
         lambda m, n, mesh, _: {m: n if m[2] == "ring" else 1},
     ),
-    _slip("each-pair-once", "you return each message once: how many are there from a rank to its neighbour?", lambda m, n, *_: {m: 1}),
-    _slip(
+    _changing(
+        "each-pair-once",
+        "you return each message once: how many are there from a rank to its neighbour?",
+        lambda m, n, *_: {m: 1},
+        counted="you count each message once: how many are there from a rank to its neighbour?",
+    ),
+    _changing(
         "microbatches-shared",
         "M is the number of microbatches of one replica: do not divide it by D",
         lambda m, n, mesh, _: {m: n if m[2] == "ring" else n // mesh.replicas},
+        microbatches_of_all=None,
     ),
-    _slip(
+    _changing(
         "ring-not-closed",
         "the last replica sends to the first: that closes the ring",
         lambda m, n, mesh, _: {} if m[2] == "ring" and m[1] < m[0] else {m: n},
+        ring_back="the first replica sends to the last: that closes the ring",
     ),
-    _slip(
+    _changing(
         "ring-both-ways",
         "a ring has one direction: a rank sends to the next replica, and receives from the one before",
         lambda m, n, mesh, _: {m: n, (m[1], m[0], "ring"): n} if m[2] == "ring" else {m: n},
+        ring_back="a ring has one direction: a rank sends to the replica before, and receives from the next one",
     ),
-    _slip("boundaries-as-stages", "K stages in a row have K-1 boundaries: nobody comes after the last stage", _with_one_more_boundary),
+    _changing("boundaries-as-stages", "K stages in a row have K-1 boundaries: nobody comes after the last stage", _with_one_more_boundary),
     _rings(
         "ring-of-one",
         "with one replica there is no ring: a rank sends nothing to itself",
@@ -179,22 +198,22 @@ MISTAKES: Sequence[KnownMistake] = (
     ),
     _rings("d-steps", "a rank sends 2(D-1) ring messages in a step, not D", lambda replicas, _: replicas),
     _rings("2d-steps", "a rank sends 2(D-1) ring messages in a step, not 2D", lambda replicas, _: 2 * replicas),
-    _slip(
+    _changing(
         "half-a-ring",
         "a rank sends 2(D-1) ring messages, not D-1",
         lambda m, n, *_: {m: n // 2 if m[2] == "ring" else n},
     ),
-    _slip(
+    _changing(
         "ring-for-each-microbatch",
         "the ring runs once a step, after all microbatches",
         lambda m, n, mesh, microbatches: {m: n * microbatches if m[2] == "ring" else n},
     ),
     KnownMistake(
         "pipelines-run-on",
-        "a pipeline ends with the last stage of its replica: the next rank is stage 0 of another replica",
+        "a pipeline ends with the last stage of its replica: it sends nothing to stage 0 of another replica",
         _running_on,
     ),
-    _slip(
+    _changing(
         "gradients-forward",
         "your gradients go the way of the activations: they go back, from a stage to the stage before",
         lambda m, n, *_: {(m[1], m[0], m[2]): n} if m[2] == "gradient" else {m: n},
@@ -205,67 +224,108 @@ MISTAKES: Sequence[KnownMistake] = (
 )
 
 
-Numbering = Callable[[int, int, Mesh], int]  # takes stage, replica and mesh, and returns the rank
+def _with_each(apply: ChangeInCase, undo: ChangeInCase) -> Map:
+    """Return the map that changes each message of a list, or of a dict with the numbers of equal messages."""
 
-# Besides the numbering of the page, replica x K + stage.
-NUMBERINGS: dict[str, tuple[str, Numbering]] = {
-    "stage-by-stage": ("rank = stage x D + replica", lambda stage, replica, mesh: stage * mesh.replicas + replica),
-    "counted-down": (
-        "rank = K x D - 1 - (replica x K + stage)",
-        lambda stage, replica, mesh: mesh.size - 1 - (replica * mesh.stages + stage),
+    def change(sent: Any, of_message: ChangeInCase, case: tuple[Any, ...]) -> Any:
+        if isinstance(sent, dict):
+            changed: Counter[Any] = Counter()
+            for message, count in sent.items():
+                changed[of_message(message, case)] += count
+            return changed
+        if isinstance(sent, (list, tuple, np.ndarray)):
+            return like(sent, [of_message(message, case) for message in sent])
+        return refuse(sent, "a list of messages")
+
+    return Map(lambda sent, case: change(sent, apply, case), lambda sent, case: change(sent, undo, case))
+
+
+def _numbered(numbering: Callable[[int, int, int, int], int]) -> Map:
+    """Return the map to another numbering, which takes stage, replica, K and D. A rank that does not exist stays as it is."""
+
+    def renumbered(message: Any, own: Callable[[int], int]) -> Any:
+        sender, receiver, kind = message
+        return own(sender), own(receiver), kind
+
+    def apply(message: Any, case: tuple[Any, ...]) -> Any:
+        stages, replicas, _ = case
+        return renumbered(message, lambda rank: numbering(rank % stages, rank // stages, stages, replicas))
+
+    def undo(message: Any, case: tuple[Any, ...]) -> Any:
+        stages, replicas, _ = case
+        own = {numbering(stage, replica, stages, replicas): replica * stages + stage for stage, replica in np.ndindex(stages, replicas)}
+        return renumbered(message, lambda rank: own.get(rank, rank))
+
+    return _with_each(apply, undo)
+
+
+def _turned_round(message: Any, case: tuple[Any, ...]) -> Any:
+    sender, receiver, kind = message
+    return (receiver, sender, kind) if kind == "ring" else message
+
+
+def _counted(sent: Any) -> list[Any]:
+    return [(*message, count) for message, count in Counter(sent).items()]
+
+
+def _with_counts_as_values(sent: Any) -> Counter[Any]:
+    """Return a dict instead of a list, because a wrong count can be larger than any list."""
+    found: Counter[Any] = Counter()
+    for sender, receiver, kind, count in sent:
+        found[sender, receiver, kind] += count
+    return found
+
+
+EXAMPLES = (
+    Example(
+        (2, 2, 1),
+        [
+            *((0, 1, "activation"), (1, 0, "gradient"), (0, 2, "ring"), (0, 2, "ring"), (1, 3, "ring"), (1, 3, "ring")),
+            *((2, 3, "activation"), (3, 2, "gradient"), (2, 0, "ring"), (2, 0, "ring"), (3, 1, "ring"), (3, 1, "ring")),
+        ],
     ),
-    "stages-counted-down": (
-        "rank = replica x K + (K - 1 - stage)",
-        lambda stage, replica, mesh: replica * mesh.stages + mesh.stages - 1 - stage,
-    ),
-    "one-further": (
-        "rank = replica x K + stage + 1, but the last stage of the last replica is rank 0",
-        lambda stage, replica, mesh: (replica * mesh.stages + stage + 1) % mesh.size,
-    ),
-    "last-stage-first": (
-        "rank = (K - 1 - stage) x D + replica",
-        lambda stage, replica, mesh: (mesh.stages - 1 - stage) * mesh.replicas + replica,
-    ),
-    "stage-by-stage-counted-down": (
-        "rank = K x D - 1 - (stage x D + replica)",
-        lambda stage, replica, mesh: mesh.size - 1 - (stage * mesh.replicas + replica),
-    ),
-    "stage-by-stage-one-further": (
-        "rank = stage x D + replica + 1, but the last replica of the last stage is rank 0",
-        lambda stage, replica, mesh: (stage * mesh.replicas + replica + 1) % mesh.size,
-    ),
-}
-RING_BACK = "a ring message goes to the replica before, from the first replica to the last one"
-
-
-def _numbered(numbering: Numbering, ring_back: bool) -> Callable[[Function], Function]:
-    """Return what makes a function for the task on the page from one that has another numbering, or rings in the other direction."""
-
-    def standard(function: Function) -> Function:
-        @wraps(function)
-        def messages(stages: int, replicas: int, microbatches: int) -> Any:
-            mesh = Mesh(stages, replicas)
-            rank_of = {numbering(*mesh.coordinates(rank), mesh): rank for rank in range(mesh.size)}
-
-            def on_the_page(sent: list[Message]) -> list[Message]:
-                there = [(rank_of.get(sender, sender), rank_of.get(receiver, receiver), kind) for sender, receiver, kind in sent]
-                return [(to, by, kind) if ring_back and kind == "ring" else (by, to, kind) for by, to, kind in there]
-
-            return in_words_of_the_page(function(stages, replicas, microbatches), read_messages, on_the_page)
-
-        return messages
-
-    return standard
-
-
-def _twist(name: str, ring_back: bool) -> Twist:
-    words, numbering = NUMBERINGS[name]
-    sentence = f"{words}; {RING_BACK}" if ring_back else words
-    return Twist(name + "-ring-back" * ring_back, sentence, _numbered(numbering, ring_back))
-
-
-# Stage by stage alone is a known mistake. Some pairs with a ring in the other direction are the same messages as another twist.
+    Example((1, 3, 1), 4 * [(0, 1, "ring")] + 4 * [(1, 2, "ring")] + 4 * [(2, 0, "ring")]),
+)
+KIND_FIRST = exchanged((2, 0, 1))
 TWISTS = (
-    *(_twist(name, ring_back=False) for name in NUMBERINGS if name != "stage-by-stage"),
-    *(_twist(name, ring_back=True) for name in ("stage-by-stage", "one-further", "stage-by-stage-one-further")),
+    Twist(
+        "stage-by-stage",
+        "rank = stage x D + replica",
+        result=_numbered(lambda stage, replica, stages, replicas: stage * replicas + replica),
+        about="ranks",
+    ),
+    Twist(
+        "ring-back",
+        "a ring message goes to the replica before, from the first replica to the last one",
+        result=_with_each(_turned_round, _turned_round),
+    ),
+    Twist(
+        "counted-down",
+        "rank = K x D - 1 - (replica x K + stage)",
+        result=_numbered(lambda stage, replica, stages, replicas: stages * replicas - 1 - (replica * stages + stage)),
+        about="ranks",
+    ),
+    Twist(
+        "microbatches-of-all",
+        "`microbatches` counts those of all replicas together, and each replica has the same number of them",
+        given={2: numbers(lambda microbatches, case: microbatches * case[1], lambda microbatches, case: microbatches // case[1])},
+    ),
+    Twist(
+        "last-stage-first",
+        "rank = (K - 1 - stage) x D + replica",
+        result=_numbered(lambda stage, replica, stages, replicas: (stages - 1 - stage) * replicas + replica),
+        about="ranks",
+    ),
+    Twist(
+        "kind-first",
+        "a message is (kind, from_rank, to_rank)",
+        result=_with_each(KIND_FIRST.apply, KIND_FIRST.undo),
+        about="message",
+    ),
+    Twist(
+        "counted",
+        "equal messages stand in the list once, as (from_rank, to_rank, kind, how many)",
+        result=of_value(_counted, _with_counts_as_values),
+        about="message",
+    ),
 )

@@ -9,8 +9,8 @@ import numpy as np
 from hybridlab.checks import counted
 from hybridlab.course.checking.builds import Case, build_task
 from hybridlab.course.checking.checking import Feedback, right, wrong
-from hybridlab.course.labs.lab01.mesh_messages import MISTAKES, TWISTS, Message, messages_of, read_messages
 from hybridlab.course.checking.questions import Number, Question, number_task
+from hybridlab.course.labs.lab01.mesh_messages import EXAMPLES, MISTAKES, TWISTS, Message, messages_of, read_messages
 from hybridlab.mesh import Mesh, Place
 from hybridlab.wire import FP16
 
@@ -221,7 +221,10 @@ def messages_and_bytes(stages: int = 4, replicas: int = 8, microbatches: int = 1
 
 
 @number_task(
-    "lab01.t5", title="Across nodes", points=2, draws={"stages": (2, 4), "replicas": (8, 12), "microbatches": (5, 6, 8, 10), "node": (4,)}
+    "lab01.t5",
+    title="Across nodes",
+    points=2,
+    draws={"stages": (2, 4), "replicas": (8, 12), "microbatches": (5, 6, 8, 9, 10), "node": (4,)},
 )
 def across_nodes(stages: int = 2, replicas: int = 8, microbatches: int = 8, node: int = 4) -> Question:
     """Ask how many messages of one step go to another node, for two ways to number the ranks."""
@@ -310,6 +313,7 @@ def _meshes(rng: np.random.Generator) -> Iterator[Case]:
     mistakes=MISTAKES,
     without=("Mesh",),
     twists=TWISTS,
+    examples=EXAMPLES,
     lesson="2(K-1)MD messages along the pipelines and 2(D-1)KD round the rings, and you know from whom to whom",
 )
 def all_messages(messages: list[Message], stages: int, replicas: int, microbatches: int) -> Feedback:

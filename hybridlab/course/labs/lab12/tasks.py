@@ -25,7 +25,7 @@ from hybridlab.simulation import simulate
 LAYERS = 24  # layers of each device in task 4
 
 
-@number_task("lab12.t1", title="Fold it twice", draws={"devices": (3, 4, 5), "chunks": (4, 6)})
+@number_task("lab12.t1", title="Fold it twice", draws={"devices": range(3, 9), "chunks": (4, 6, 8)})
 def fold_it_twice(devices: int = 3, chunks: int = 4) -> Question:
     """Ask for the device of every stage in the folded placement."""
     truth = list(REGISTRY["hanayo"].device_of(devices, chunks))
@@ -59,7 +59,7 @@ def fold_it_twice(devices: int = 3, chunks: int = 4) -> Question:
             (
                 [stage // chunks for stage in stages],
                 "one-long-chunk",
-                f"each device has {chunks} stages in a row: that is one chunk, {'four' if chunks == 4 else 'six'} times as long",
+                f"each device has {chunks} stages in a row: that is one chunk, {chunks} times as long",
             ),
             (
                 [there_and_back[stage % len(there_and_back)] for stage in stages],
@@ -83,12 +83,11 @@ def fold_it_twice(devices: int = 3, chunks: int = 4) -> Question:
         f"give the device of each of the {len(truth)} stages of {devices} devices with {chunks} chunks each, folded, "
         f"as a list of {len(truth)} numbers",
         [placement],
-        f"{'two' if chunks == 4 else 'three'} waves: at each turn two stages in a row stand on one device, "
-        "and nothing is sent between them",
+        f"v/2 = {chunks // 2} waves: at each turn two stages in a row stand on one device, and nothing is sent between them",
     )
 
 
-@number_task("lab12.t2", title="Messages of a step", draws={"devices": (4, 5, 6), "groups": (2, 3), "chunks": (4, 6)})
+@number_task("lab12.t2", title="Messages of a step", draws={"devices": range(4, 8), "groups": (2, 3, 4), "chunks": (4, 6)})
 @cache
 def messages_of_a_step(devices: int = 6, groups: int = 2, chunks: int = 4) -> Question:
     """Ask for the messages of interleaved 1F1B and of Hanayo, with as many groups of K microbatches."""
@@ -203,15 +202,15 @@ def a_step_by_formula(devices: int = 4, groups: int = 3, chunks: int = 3, forwar
     )
 
 
-@number_task("lab12.t4", title="How many chunks?", points=3, draws={"latency": (3, 4, 5, 6)})
+@number_task("lab12.t4", title="How many chunks?", points=3, draws={"forward": (36, 42, 48, 54, 60), "latency": (3, 4, 5, 6)})
 @cache
-def how_many_chunks(latency: int = 3) -> Question:
-    """Ask for the best cuts of 24 layers: 8 devices, 16 microbatches, a forward of 48 and a backward of 96 ms."""
+def how_many_chunks(forward: int = 48, latency: int = 3) -> Question:
+    """Ask for the best cuts of 24 layers, with 8 devices, 16 microbatches, and a backward of twice the forward."""
     names = ("interleaved", "looped-bfs")
-    steps = [{cut: makespan(name, 8, 16, cut, 48, latency) for cut in range(2, LAYERS + 1) if LAYERS % cut == 0} for name in names]
+    steps = [{cut: makespan(name, 8, 16, cut, forward, latency) for cut in range(2, LAYERS + 1) if LAYERS % cut == 0} for name in names]
     best = [min(times, key=times.__getitem__) for times in steps]
     cuts = ", ".join(str(cut) for cut in steps[0] if cut < LAYERS)
-    work, fill = 16 * 144, 7 * 144
+    work, fill = 16 * 3 * forward, 7 * 3 * forward
 
     given = {
         "names": [REGISTRY[name].title for name in names],
@@ -243,7 +242,7 @@ def how_many_chunks(latency: int = 3) -> Question:
     )
     return Question(
         "give the number of chunks with the shortest step for interleaved 1F1B and for looped BFS, "
-        f"at a latency of {latency} ms, as [number, number]",
+        f"with a forward of {forward}, a backward of {2 * forward} and a latency of {latency} ms, as [number, number]",
         [chunks],
         f"{'; '.join(filled(takes, {**given, 'value': best, 'place': place}) for place in range(2))}\n{why}",
     )
