@@ -10,7 +10,7 @@ import click
 
 from hybridlab.automatic import rank, schedule_for
 from hybridlab.costs import Costs
-from hybridlab.course.grading.cli import main, progress_on_terminal, told
+from hybridlab.course.grading.cli import main, progress_on_terminal, report_errors
 from hybridlab.engines import RunResult, TrainingWork, run
 from hybridlab.engines.joined import was_started
 from hybridlab.engines.start import ENGINES
@@ -37,7 +37,7 @@ def of_times(command: Callable[..., None]) -> Any:
     Errors are told as sentences.
     """
 
-    @told
+    @report_errors
     @wraps(command)
     def run(times: Path, per: str, unit: str, **named: Any) -> None:
         command(Costs.from_csv(times, per=per, unit=unit), **named)
@@ -108,7 +108,7 @@ def schedule_times(costs: Costs, table: Path | None, trace: Path | None, **sizes
 @click.option("--weight-share", default=0.5, show_default=True, help="The weight gradient's part of backwards that are not split.")
 @click.option("--costs", "table", type=click.Path(path_type=Path), help="Write the times to this file, for rank and schedule.")
 @click.option("--csv", "orders", type=click.Path(path_type=Path), help="Write the orders for torch.distributed.pipelining to this file.")
-@told
+@report_errors
 def trace_files(
     files: tuple[Path, ...],
     pattern: str | None,
@@ -168,7 +168,7 @@ def _given_times(context: click.Context, option: click.Parameter, value: str) ->
 @click.option("--train", is_flag=True, help="Train a small network. Without it, operations only sleep.")
 @click.option("--patience", type=float, default=60.0, show_default=True, help="Seconds until a rank counts as hanging.")
 @click.option("--trace", type=click.Path(path_type=Path), help="Write a trace for Perfetto. After a fault it has what ran before.")
-@told
+@report_errors
 def run_schedule(
     engine: str, name: str, devices: int, replicas: int, microbatches: int, chunks: int | None, ring_step: float, wire: str | None,
     steps: int, train: bool, patience: float, trace: Path | None, **times: Any,

@@ -69,9 +69,9 @@ class Listener:
 @pytest.fixture(scope="session")
 def listener() -> Iterator[Listener]:
     """Return a server on this machine."""
-    made = Listener()
-    yield made
-    made.close()
+    server = Listener()
+    yield server
+    server.close()
 
 
 @pytest.fixture(scope="session")

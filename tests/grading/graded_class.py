@@ -33,8 +33,8 @@ launch.Limits = lambda: Limits({PATIENT.seconds_a_cell}, {PATIENT.seconds_a_note
 command()
 """  # the command, with time without end for right answers; Ctrl-C reaches it also if a shell runs these tests in the background
 needs_bubblewrap = pytest.mark.needs("bwrap")
-_KEPT = contextlib.ExitStack()  # open until the tests end
-atexit.register(_KEPT.close)
+_OPEN = contextlib.ExitStack()  # open until the tests end
+atexit.register(_OPEN.close)
 
 
 def hybridlab(*arguments: object, secret: str | None = SECRET) -> Result:
@@ -44,8 +44,8 @@ def hybridlab(*arguments: object, secret: str | None = SECRET) -> Result:
 
 @cache
 def shared_launcher() -> Launcher:
-    """Return what starts workers. What they need is made once for all tests of a process."""
-    return _KEPT.enter_context(launcher(limits=PATIENT))
+    """Return what starts workers. What they need is built once for all tests of a process."""
+    return _OPEN.enter_context(launcher(limits=PATIENT))
 
 
 def quick_sandbox(monkeypatch: pytest.MonkeyPatch, workers: Launcher | None = None) -> None:
@@ -115,4 +115,4 @@ def out_of(lab: str, *keys: str) -> dict[str, float]:
 
 def folder_for_tests() -> Path:
     """Return a folder that stays until the tests end."""
-    return Path(_KEPT.enter_context(tempfile.TemporaryDirectory()))
+    return Path(_OPEN.enter_context(tempfile.TemporaryDirectory()))

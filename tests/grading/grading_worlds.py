@@ -1,4 +1,4 @@
-"""Mark submissions in tests: a runtime made once, workers with all the time they need, and the cells of a lab's own notebook.
+"""Mark submissions in tests: one runtime for all tests, workers with all the time they need, and the cells of a lab's own notebook.
 
 No test leans on the speed of the machine. Right answers have a limit that nothing reaches (``PATIENT``). What never ends is cut off after a
 moment (``MOMENT``): it would be cut off after any time.
@@ -18,7 +18,7 @@ from hybridlab.course.grading.labs import reference
 from hybridlab.course.grading.marking import mark
 from hybridlab.course.grading.marks import TaskMark
 from hybridlab.course.grading.notebook import CodeCell
-from hybridlab.course.grading.sandbox import Limits, Runtime, Start, bubblewrapped, packages_of, runtime
+from hybridlab.course.grading.sandbox import Limits, Runtime, Start, bubblewrap_starter, make_runtime, packages_of
 from hybridlab.course.grading.session import Budget, Session
 from hybridlab.course.grading.specs import LabSpec, spec_of
 
@@ -34,7 +34,7 @@ class World:
 
     Parameters
     ----------
-    made : Runtime
+    runtime : Runtime
         What workers need.
     start : callable
         Starts a worker of a kind.
@@ -44,19 +44,19 @@ class World:
         Cells that never end, or leave behind what does not: a worker that has run one has a moment for each request from then on.
     """
 
-    made: Runtime
+    runtime: Runtime
     start: Start
     limits: Limits = PATIENT
     endless: Collection[str] = ()
 
     def open(self, kind: str, budget: Budget | None = None) -> Session:
         """Start a worker."""
-        packages = packages_of(self.made, kind, sandboxed=True)
+        packages = packages_of(self.runtime, kind, sandboxed=True)
         left = budget or Budget(self.limits.seconds_a_notebook)
         named = {"inside": self.limits.inside(), "packages": packages, "budget": left}
         return _Hurried(lambda: self.start(kind), self.limits, endless=self.endless, **named)
 
-    def marked(self, cells: Sequence[CodeCell], lab: str, keys: Collection[str] = ()) -> list[TaskMark]:
+    def mark(self, cells: Sequence[CodeCell], lab: str, keys: Collection[str] = ()) -> list[TaskMark]:
         """Return the marks of a submission for all tasks of a lab, or for some of them."""
         spec = lab_spec(lab)
         asked = replace(spec, tasks=tuple(task for task in spec.tasks if task.key in keys or not keys))
@@ -64,7 +64,7 @@ class World:
 
     def earned(self, cells: Sequence[CodeCell], lab: str, keys: Collection[str] = ()) -> dict[str, float]:
         """Return the points that a submission earns, by the keys of the tasks that earn any."""
-        return {mark.key: mark.points for mark in self.marked(cells, lab, keys) if mark.points}
+        return {mark.key: mark.points for mark in self.mark(cells, lab, keys) if mark.points}
 
 
 class _Hurried(Session):
@@ -80,17 +80,17 @@ class _Hurried(Session):
 
 
 @cache
-def made_runtime() -> Runtime:
-    """Return what workers need, made once for all tests."""
+def shared_runtime() -> Runtime:
+    """Return what workers need. It is built once for all tests."""
     folder = tempfile.TemporaryDirectory(prefix="hybridlab-tests-")
     _FOLDERS.append(folder)
-    return runtime(Path(folder.name))
+    return make_runtime(Path(folder.name))
 
 
 def new_world(limits: Limits = PATIENT) -> World:
     """Return a place where submissions are marked, in a sandbox of bubblewrap."""
-    made = made_runtime()
-    return World(made, bubblewrapped(made), limits)
+    runtime = shared_runtime()
+    return World(runtime, bubblewrap_starter(runtime), limits)
 
 
 @cache
@@ -136,13 +136,13 @@ def in_time(work: Callable[[], Any]) -> Any:
     """Return what work returns; fail if it takes for ever. Whatever it raises, is raised here."""
     found: list[Any] = []
 
-    def tried() -> None:
+    def run() -> None:
         try:
             found.append(work())
         except BaseException as why:
             found.append(why)
 
-    worker = threading.Thread(target=tried, daemon=True)
+    worker = threading.Thread(target=run, daemon=True)
     worker.start()
     worker.join(DEADLINE)
     assert found, f"it has not ended after {DEADLINE:g} s"

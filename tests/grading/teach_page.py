@@ -74,7 +74,7 @@ def blocks(page: str) -> list[Shown]:
     return found
 
 
-def played(shown: Iterable[Shown], folder: Path) -> Iterator[Shown]:
+def run_blocks(shown: Iterable[Shown], folder: Path) -> Iterator[Shown]:
     """Run the commands of blocks in an empty folder, and yield the blocks with what is printed now, without progress."""
     (folder / "bin").mkdir()
     program = folder / "bin/hybridlab"
@@ -180,7 +180,7 @@ def refresh() -> None:
     """Store in the page what its commands print now."""
     page = PAGE.read_text(encoding="utf-8")
     with tempfile.TemporaryDirectory() as folder:
-        texts = map(str, played(blocks(page), Path(folder)))
+        texts = map(str, run_blocks(blocks(page), Path(folder)))
         PAGE.write_text(BLOCK.sub(lambda block: next(texts), page), encoding="utf-8")
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from attack_files import ATTACKS
-from grading_worlds import World, cell, cheapest, honest_cells, in_time, lab_spec, made_runtime, new_world
+from grading_worlds import World, cell, cheapest, honest_cells, in_time, lab_spec, new_world, shared_runtime
 
 from hybridlab.course.checking.checking import check_with
 from hybridlab.course.grading import marking
@@ -63,14 +63,14 @@ def said(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Return a list that receives all that workers say, and put a secret into the environment of the grader."""
     monkeypatch.setenv("HYBRIDLAB_SECRET", SECRET)
     heard: list[str] = []
-    received = Session._received
+    received = Session._receive
 
     def listening(self: Session, *given: Any) -> dict[str, Any]:
         reply = received(self, *given)
         heard.append(json.dumps(reply))
         return reply
 
-    monkeypatch.setattr(Session, "_received", listening)
+    monkeypatch.setattr(Session, "_receive", listening)
     return heard
 
 
@@ -83,7 +83,7 @@ def left_processes() -> list[str]:
 
 
 def _in_a_sandbox() -> list[str]:
-    name, left = made_runtime().folder.name, []
+    name, left = shared_runtime().folder.name, []
     for folder in Path("/proc").glob("[0-9]*"):
         try:
             if name in (folder / "mountinfo").read_text() or name.encode() in (folder / "cmdline").read_bytes():
@@ -112,7 +112,7 @@ def test_an_attack_earns_what_its_honest_part_earns(
     if name in ENDLESS:
         world.endless = {cell.source for cell in cells} - {cell.source for cell in honest}
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    marks: list[TaskMark] = in_time(lambda: world.marked(cells, lab))
+    marks: list[TaskMark] = in_time(lambda: world.mark(cells, lab))
     grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
     points = {mark.key: mark.points for mark in marks if mark.points}
     solved = next(task for task in lab_spec(lab).tasks if task.key == cheapest(lab_spec(lab)))
@@ -199,7 +199,7 @@ def test_an_answer_that_breaks_a_judge_costs_its_own_task_alone(world: World, mo
         return check_with(task, asked, answer)
 
     monkeypatch.setattr(marking, "check_with", breaks)
-    marks = {mark.key: mark for mark in world.marked(honest_cells("lab02", spec.stubs), "lab02")}
+    marks = {mark.key: mark for mark in world.mark(honest_cells("lab02", spec.stubs), "lab02")}
     assert marks["lab02.t2"].code == "judge-failed"
     assert sum(mark.points for mark in marks.values()) == sum(task.points for task in spec.tasks) - 2
 

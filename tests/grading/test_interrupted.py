@@ -178,10 +178,10 @@ def test_a_damaged_record_is_named_before_anything_is_graded(
 def without_starts(monkeypatch: pytest.MonkeyPatch, fails: Callable[[int], bool], why: Exception | None) -> None:
     """Let some workers not start, by the order in which they start: with an error of the system, or by breaking off at once."""
     starts = iter(range(1000))
-    own = launch.sandbox.bubblewrapped
+    own = launch.sandbox.bubblewrap_starter
 
-    def bubblewrapped(made: Any) -> Any:
-        start = own(made)
+    def starter(runtime: Any) -> Any:
+        start = own(runtime)
 
         def started(kind: str) -> Any:
             if not fails(next(starts)):
@@ -192,7 +192,7 @@ def without_starts(monkeypatch: pytest.MonkeyPatch, fails: Callable[[int], bool]
 
         return started
 
-    monkeypatch.setattr(launch.sandbox, "bubblewrapped", bubblewrapped)
+    monkeypatch.setattr(launch.sandbox, "bubblewrap_starter", starter)
 
 
 NO_START: list[tuple[Exception | None, str]] = [
@@ -321,7 +321,7 @@ def test_a_notebook_that_ends_every_worker_gets_no_more_workers_for_its_next_tas
             pass
 
     player = Player([CodeCell(f"ends({number})") for number in range(2 * MOST_RESTARTS)], lab_spec("lab02"), Ends)
-    assert [player.played() for _ in range(3)] == [None] * 3
+    assert [player.play() for _ in range(3)] == [None] * 3
     assert len(started) == MOST_RESTARTS
 
 

@@ -61,19 +61,19 @@ def tried(workers: Launcher, source: str, kind: str = "bare") -> Any:
 @contextlib.contextmanager
 def no_loop() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(doctor, "_loop_is_ended", lambda workers: doctor.Observation("an endless loop is ended", True))
+        patched.setattr(doctor, "_try_endless_loop", lambda workers: doctor.Observation("an endless loop is ended", True))
         yield
 
 
 def failing(workers: Launcher) -> set[str]:
     """Return the names of the findings that do not hold. An endless loop is not tried."""
     with no_loop():
-        return {finding.name for finding in doctor.examined(workers) if not finding.holds}
+        return {finding.name for finding in doctor.examine(workers) if not finding.holds}
 
 
 @runs
 def test_every_canary_is_stopped_but_for_what_is_told(workers: Launcher) -> None:
-    findings = list(doctor.examined(workers))
+    findings = list(doctor.examine(workers))
     assert [finding.name for finding in findings if not finding.holds] == list(LEFT_OPEN)
     assert all(finding.left_open != finding.holds for finding in findings)
     with no_loop():
@@ -157,7 +157,7 @@ check("found", [found(name) for name in ("numpy", "hybridlab", "hybridlab.course
 """
     assert tried(workers, importing) == [True, False, False, False, False, False]
     assert tried(workers, importing, "library") == [True, True, True, False, False, False]
-    library = workers.made.folder / "hybridlab" / "hardware.py"
+    library = workers.runtime.folder / "hybridlab" / "hardware.py"
     reading = f"""
 def read(path):
     try:
@@ -231,7 +231,7 @@ def test_a_worker_that_does_not_answer_is_ended_and_nothing_is_left(workers: Lau
     assert why.value.code in (code, "too-slow")
     with pytest.raises(ProcessLookupError):
         os.killpg(group, 0)
-    assert {path.name for path in (workers.made.folder / "landlock").iterdir()} == {"packages-bare", "packages-library"}
+    assert {path.name for path in (workers.runtime.folder / "landlock").iterdir()} == {"packages-bare", "packages-library"}
 
 
 @runs
@@ -282,7 +282,7 @@ os.symlink("/", "closed/outside")
 check("home", home)
 """
     home = Path(tried(workers, making))
-    assert home.parent == workers.made.folder / "landlock"
+    assert home.parent == workers.runtime.folder / "landlock"
     assert not home.exists()
     assert Path("/usr").is_dir()
 

@@ -8,7 +8,7 @@ from typing import Any
 from cases import in_turn
 
 from hybridlab.course.checking.checking import Instance, wrong
-from hybridlab.course.grading.marking import HandIn, Played, _judged
+from hybridlab.course.grading.marking import HandIn, Outcome, _judge
 from hybridlab.course.grading.notebook import CodeCell
 from hybridlab.course.grading.session import Function
 from hybridlab.course.grading.specs import LabSpec, spec_of
@@ -84,8 +84,8 @@ def test_partial_credit_is_that_of_the_worst_case(codes: list[str], share: float
     build = SimpleNamespace(
         fresh=False, judged=lambda function: wrong("too-much-memory", "more than needed"), codes=lambda function: iter(codes), twist=None
     )
-    player: Any = SimpleNamespace(played=lambda: Played(None), label=lambda place: "a cell")  # type: ignore[arg-type]
+    player: Any = SimpleNamespace(play=lambda: Outcome(None), label=lambda place: "a cell")  # type: ignore[arg-type]
     asked: Any = Instance("a schedule", build.judged, build)  # type: ignore[arg-type]
-    feedback, credit = _judged(TASKS["lab10.t4"], asked, player, HandIn(Function(0, "schedule", False), 0), None)
+    feedback, credit = _judge(TASKS["lab10.t4"], asked, player, HandIn(Function(0, "schedule", False), 0), None)
     assert feedback.code == "too-much-memory"
     assert (credit and credit.share) == share

@@ -189,7 +189,7 @@ def test_a_function_counts_with_less_common_oddities(world: World, name: str) ->
 
 def test_the_last_hand_in_counts_and_a_remark_says_so(world: World) -> None:
     cells = [cell(f"check('lab02.t2', {answer})") for answer in (MAKESPAN, "7", MAKESPAN)]
-    (found,) = world.marked(cells, "lab02", RIGHT)
+    (found,) = world.mark(cells, "lab02", RIGHT)
     assert found.points == 2
     assert "handed in 3 times" in found.remarks[0]
     assert "code cell 3" in found.remarks[0]
@@ -221,11 +221,11 @@ def test_a_later_task_gets_the_part_that_the_lab_gives_and_not_an_own_one(world:
 
 
 def test_an_error_names_the_answer_cell_and_the_line(world: World) -> None:
-    (found,) = world.marked([cell("x = 1\nmy_makespan = 1 / 0\ncheck('lab02.t2', my_makespan)")], "lab02", RIGHT)
+    (found,) = world.mark([cell("x = 1\nmy_makespan = 1 / 0\ncheck('lab02.t2', my_makespan)")], "lab02", RIGHT)
     assert found.messages == ("line 2 of the answer cell of lab02.t2 raises ZeroDivisionError",)
 
 
 def test_a_lost_answer_cell_is_told(world: World) -> None:
-    (found,) = world.marked([cell("x = 1")], "lab02", RIGHT)
+    (found,) = world.mark([cell("x = 1")], "lab02", RIGHT)
     assert found.code == "nothing-handed-in"
     assert "no answer cell for lab02.t2" in found.messages[0]

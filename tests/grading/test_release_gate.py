@@ -145,7 +145,7 @@ def test_a_lab_is_released_with_its_copy_and_its_description(tmp_path: Path, mon
 
 def test_a_worker_that_does_not_start_releases_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Otherwise a wrong answer that was never tried would count as refused."""
-    quick_sandbox(monkeypatch, replace(shared_launcher(), made=replace(shared_launcher().made, folder=tmp_path, mounts=())))
+    quick_sandbox(monkeypatch, replace(shared_launcher(), runtime=replace(shared_launcher().runtime, folder=tmp_path, mounts=())))
     said = hybridlab("release", "lab02", "--out", tmp_path / "dist")
     assert said.exit_code == 1
     assert "lab02 is not released: lab02.t1 was not graded" in said.stderr

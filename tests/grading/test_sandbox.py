@@ -13,11 +13,11 @@ from typing import Any
 
 import pytest
 from cases import in_turn, refusal
-from grading_worlds import PATIENT, World, made_runtime, new_world, verdict
+from grading_worlds import PATIENT, World, new_world, shared_runtime, verdict
 
 from hybridlab.course.grading import doctor, sandbox, syscalls
 from hybridlab.course.grading.launch import launcher
-from hybridlab.course.grading.sandbox import ENVIRONMENT, NOBODY, Limits, bubblewrapped
+from hybridlab.course.grading.sandbox import ENVIRONMENT, NOBODY, Limits, bubblewrap_starter
 from hybridlab.course.grading.session import Budget
 
 PROBE = """
@@ -214,10 +214,10 @@ def test_the_probes_of_the_doctor_get_through_where_there_is_no_sandbox(tmp_path
     monkeypatch.setenv("HYBRIDLAB_SECRET", "a secret of these tests")
     monkeypatch.setattr(sandbox, "_without_course", lambda folder, names: [])
     with Path(__file__).open() as left_open, launcher("none") as workers:
-        program = sandbox._python(str(workers.made.folder / "worker" / "worker.py"))
-        handing_on = partial(sandbox._started, program, dropped=False, handed_on=(left_open.fileno(),))
-        monkeypatch.setattr(sandbox, "unprotected", lambda made: lambda kind: handing_on())
-        held = {finding.name for finding in doctor.examined(workers) if finding.holds}
+        program = sandbox._python(str(workers.runtime.folder / "worker" / "worker.py"))
+        handing_on = partial(sandbox._start_program, program, dropped=False, handed_on=(left_open.fileno(),))
+        monkeypatch.setattr(sandbox, "unprotected_starter", lambda runtime: lambda kind: handing_on())
+        held = {finding.name for finding in doctor.examine(workers) if finding.holds}
     assert held == {"a worker starts", "an endless loop is ended"} | ({"root is dropped"} if os.geteuid() else set())
 
 
@@ -239,7 +239,7 @@ def test_a_library_of_the_system_comes_with_its_folder_and_one_beside_python_alo
 def test_a_missing_program_is_told_with_what_installs_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shutil, "which", lambda name: None)
     with refusal("no-sandbox", "apt-get install bubblewrap"):
-        bubblewrapped(made_runtime())
+        bubblewrap_starter(shared_runtime())
 
 
 def test_the_filter_refuses_calls_of_other_machines_and_ends_in_a_verdict() -> None:
@@ -273,7 +273,7 @@ def test_a_library_that_only_root_can_read_is_copied_for_the_worker(tmp_path: Pa
     (closed / "schedules").chmod(0o777)
     monkeypatch.setattr(sandbox, "LIBRARY", closed)
     with closed_to_others(), launcher() as workers:
-        assert not [path for path in workers.made.folder.rglob("*") if path.stat().st_mode & 0o022], "only the owner changes copies"
+        assert not [path for path in workers.runtime.folder.rglob("*") if path.stat().st_mode & 0o022], "only the owner changes copies"
         session = workers.open("library", Budget(PATIENT.seconds_a_notebook))
         try:
             handed, error = session.run("from hybridlab import build\ncheck('devices', build('1f1b', 3, 4).devices)", "a cell")

@@ -7,7 +7,7 @@ import pytest
 import teach_page
 import teach_tables
 import yaml
-from teach_page import PAGE, Shown, blocks, played
+from teach_page import PAGE, Shown, blocks, run_blocks
 
 from hybridlab.course.grading.labs import lab_notebooks
 from hybridlab.course.grading.sandbox import Limits
@@ -25,7 +25,7 @@ def those(*beginnings: str) -> list[Shown]:
 def test_a_student_sees_what_the_page_shows(tmp_path: Path) -> None:
     shown = those(*teach_page.ON_A_LAPTOP)
     assert [block.commands[0].split()[1] for block in shown] == ["start", "check", "pack"]
-    assert list(played(shown, tmp_path)) == shown
+    assert list(run_blocks(shown, tmp_path)) == shown
 
 
 @needs_sandbox
@@ -33,19 +33,19 @@ def test_a_student_sees_what_the_page_shows(tmp_path: Path) -> None:
 def test_an_instructor_sees_what_the_page_shows(tmp_path: Path) -> None:
     shown = blocks(TEXT)
     assert len(shown) > 8
-    assert list(played(shown, tmp_path)) == shown
+    assert list(run_blocks(shown, tmp_path)) == shown
 
 
 def test_a_changed_output_is_found(tmp_path: Path) -> None:
     block = Shown(("hybridlab --version", "echo $?"), ("hybridlab, version 0\n", "0\n"))
-    (now,) = played([block], tmp_path)
+    (now,) = run_blocks([block], tmp_path)
     assert now != block
     assert re.fullmatch(r"hybridlab, version [\d.]+\n", now.outputs[0])
     assert blocks(f"text\n\n{now}\n\nmore") == [now], "a refreshed page is read again"
 
 
 def test_the_exit_code_of_a_command_is_known_to_the_next(tmp_path: Path) -> None:
-    (now,) = played([Shown(("false", "echo $?"), ("", ""))], tmp_path)
+    (now,) = run_blocks([Shown(("false", "echo $?"), ("", ""))], tmp_path)
     assert now.outputs == ("", "1\n")
 
 

@@ -119,7 +119,7 @@ class Runner:
                 return done.returncode, log
         return 0, log
 
-    def told(self) -> str:
+    def read_summary(self) -> str:
         return self.summary.read_text(encoding="utf-8")
 
     @staticmethod
@@ -151,18 +151,18 @@ def test_a_student_gets_advice_and_a_run_that_does_not_fail(runner: Runner) -> N
     (runner.repository / "lab03; touch hacked.ipynb").write_text("no notebook", encoding="utf-8")
     code, log = runner.run("student")
     assert code == 0
-    assert "    15 of 26 points on public cases; hidden cases run at grading" in runner.told()
-    assert "    ./lab02.ipynb" in runner.told()
-    assert "damaged" in runner.told(), "what is no notebook is told, too"
+    assert "    15 of 26 points on public cases; hidden cases run at grading" in runner.read_summary()
+    assert "    ./lab02.ipynb" in runner.read_summary()
+    assert "damaged" in runner.read_summary(), "what is no notebook is named, too"
     assert not commands_in(log)
-    assert not obeyed_in(runner.told())
+    assert not obeyed_in(runner.read_summary())
     assert sorted(path.name for path in runner.repository.iterdir()) == ["lab02.ipynb", "lab03; touch hacked.ipynb"]
     assert runner.calls.read_text(encoding="utf-8").startswith("pip install hybridlab[grade]==")
 
 
 def test_a_student_without_notebooks_gets_an_empty_summary(runner: Runner) -> None:
     assert runner.run("student")[0] == 0
-    assert "What hybridlab check says" in runner.told()
+    assert "What hybridlab check says" in runner.read_summary()
 
 
 def test_what_a_hostile_notebook_prints_is_no_command_of_a_students_run(runner: Runner) -> None:
@@ -171,7 +171,7 @@ def test_what_a_hostile_notebook_prints_is_no_command_of_a_students_run(runner: 
     code, log = runner.run("student")
     assert code == 0
     assert not commands_in(log)
-    assert not obeyed_in(runner.told())
+    assert not obeyed_in(runner.read_summary())
 
 
 def handed_in(runner: Runner, **answers: Any) -> None:
@@ -194,10 +194,10 @@ def test_a_course_is_graded_and_a_submission_that_needs_a_person_is_a_warning(ru
     assert code == 0, log
     (warning,) = commands_in(log)
     assert warning.startswith("::warning title=A submission needs a person::")
-    assert "needs a person" in runner.told()
-    assert not obeyed_in(runner.told())
+    assert "needs a person" in runner.read_summary()
+    assert not obeyed_in(runner.read_summary())
     assert (runner.repository / "grades/grades.csv").is_file()
-    assert teach_page.SECRET not in log + runner.told()
+    assert teach_page.SECRET not in log + runner.read_summary()
     calls = runner.calls.read_text(encoding="utf-8")
     for words in (
         "apt-get install --yes bubblewrap apparmor-profiles",

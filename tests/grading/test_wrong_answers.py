@@ -15,7 +15,7 @@ from test_tasks_answers import listed
 
 from hybridlab.course.checking.answers import plain_values
 from hybridlab.course.checking.checking import Instance, check_with
-from hybridlab.course.grading.marking import Player, _judged
+from hybridlab.course.grading.marking import Player, _judge
 from hybridlab.course.grading.notebook import CodeCell
 from hybridlab.course.grading.session import Budget
 from hybridlab.course.tasks import TASKS, Student, Task
@@ -114,10 +114,10 @@ def judged_in_a_worker(key: str, cells: list[CodeCell]) -> Iterator[tuple[int, f
         kind = asked.data.worker
         player = Player(cells, lab_spec(key[:5]), lambda kind=kind: shared_launcher().open(kind, Budget(PATIENT.seconds_a_notebook)))  # type: ignore[misc]
         try:
-            played = player.played()
-            assert played
-            for hand_in in played.handed[key]:
-                feedback, credit = _judged(task, asked, player, hand_in, seed)
+            outcome = player.play()
+            assert outcome
+            for hand_in in outcome.handed[key]:
+                feedback, credit = _judge(task, asked, player, hand_in, seed)
                 yield hand_in.cell, 1.0 if feedback.passed else credit.share if credit else 0.0, feedback.code if seed is None else ""
         finally:
             player.close()

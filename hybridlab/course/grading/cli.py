@@ -16,7 +16,7 @@ from hybridlab.course.checking.student import COURSE
 from hybridlab.course.grading.canvas import fill_canvas
 from hybridlab.course.grading.cases import secret_in
 from hybridlab.course.grading.copies import pack, start
-from hybridlab.course.grading.doctor import examined, require_sandbox
+from hybridlab.course.grading.doctor import examine, require_sandbox
 from hybridlab.course.grading.escaping import for_log
 from hybridlab.course.grading.grade import Assignment, grade_all, with_seeds
 from hybridlab.course.grading.labs import lab_name, reference
@@ -45,7 +45,7 @@ sandbox_option = click.option(
 )
 
 
-def told(command: Callable[..., int | None]) -> Callable[..., None]:
+def report_errors(command: Callable[..., int | None]) -> Callable[..., None]:
     """Return a command whose errors are sentences, and whose result is the exit code."""
 
     @wraps(command)
@@ -79,7 +79,7 @@ def main() -> None:
 @click.option("--as", "student", default="", help="Your name in the course. It draws your own sizes and twists.")
 @click.option("--to", "folder", default=".", type=click.Path(path_type=Path), help="The folder for your copy.")
 @course_option
-@told
+@report_errors
 def start_lab(lab: str, student: str, folder: Path, course: str) -> None:
     """Make your copy of LAB, such as lab02. A file that exists is never overwritten."""
     path = start(lab, folder, student, course)
@@ -90,7 +90,7 @@ def start_lab(lab: str, student: str, folder: Path, course: str) -> None:
 @main.command("check")
 @click.argument("notebook", type=click.Path(path_type=Path))
 @click.option("--lab", default="", help="The lab, if the notebook does not say it.")
-@told
+@report_errors
 def check_notebook(notebook: Path, lab: str) -> int:
     """Try all answers in NOTEBOOK as the grader does, on public cases. It runs your own code without a sandbox."""
     submission = read_submission(notebook)
@@ -117,7 +117,7 @@ def check_notebook(notebook: Path, lab: str) -> int:
 @main.command("pack")
 @click.argument("notebook", type=click.Path(path_type=Path))
 @click.option("--to", "folder", default=None, type=click.Path(path_type=Path), help="The folder for the new file.")
-@told
+@report_errors
 def pack_notebook(notebook: Path, folder: Path | None) -> None:
     """Make the file that you hand in from NOTEBOOK: small, without outputs."""
     path = pack(notebook, folder)
@@ -129,7 +129,7 @@ def pack_notebook(notebook: Path, folder: Path | None) -> None:
 @click.option("--out", required=True, type=click.Path(path_type=Path), help="The folder for the copy and its description.")
 @course_option
 @sandbox_option
-@told
+@report_errors
 def release_lab(lab: str, out: Path, course: str, sandbox: str) -> None:
     """Release LAB to a class, if the gate holds.
 
@@ -156,7 +156,7 @@ def release_lab(lab: str, out: Path, course: str, sandbox: str) -> None:
 @click.option("--explain", type=click.Path(path_type=Path), help="Replay this one submission with the seeds on record in --out.")
 @course_option
 @sandbox_option
-@told
+@report_errors
 def grade_class(
     submissions: Path | None,
     lab: str,
@@ -175,7 +175,7 @@ def grade_class(
     The secret from which hidden cases are drawn is in the environment variable HYBRIDLAB_SECRET.
     """
     if explain is not None:
-        return _explained(explain, out, sandbox)
+        return _explain(explain, out, sandbox)
     if submissions is None or not lab:
         raise click.UsageError("give the folder of submissions and --lab, such as: hybridlab grade submissions/ --lab lab02 --out grades/")
     assignment = Assignment(lab_name(lab), secret_in(os.environ), course, run, common)
@@ -194,7 +194,7 @@ def grade_class(
         click.echo(f"interrupted: {on_record} graded and on record; the same command grades the others", err=True)
         return INTERRUPTED
     write_reports(marks, out, runner=os.environ)
-    code = _summed_up(marks, out)
+    code = _print_summary(marks, out)
     if canvas is not None:
         filled = fill_canvas(canvas, marks, out, column=column)
         click.echo(f"{filled.path}: {counted(len(filled.filled), 'student')} in the column {for_log(filled.column)}")
@@ -205,12 +205,12 @@ def grade_class(
 
 @main.command("doctor")
 @sandbox_option
-@told
+@report_errors
 def examine_sandbox(sandbox: str) -> int:
     """Say whether there is a sandbox here, and which limits hold."""
     with launcher(sandbox) as workers:
         findings = []
-        for finding in examined(workers):
+        for finding in examine(workers):
             findings.append(finding)
             known = " (Landlock leaves this open)" if finding.left_open else ""
             click.echo(f"{'yes' if finding.holds else 'no ' if known else 'NO '}  {finding.name}{known}")
@@ -223,7 +223,7 @@ def examine_sandbox(sandbox: str) -> int:
     return NO_SANDBOX
 
 
-def _explained(path: Path, out: Path, sandbox: str) -> int:
+def _explain(path: Path, out: Path, sandbox: str) -> int:
     """Replay one submission with the seeds that are on record, for each student who has handed it in."""
     submission = read_submission(path)
     records = [marks for marks in read_records(out / "records") if marks.digest == submission.digest]
@@ -231,10 +231,10 @@ def _explained(path: Path, out: Path, sandbox: str) -> int:
         raise HybridLabError(f"{path} is on no record in {out / 'records'}: give a file that was graded, and the same --out", "no-record")
     with launcher(sandbox) as workers:
         require_sandbox(workers)
-        return max([_replayed(submission, known, workers) for known in records])
+        return max([_replay(submission, known, workers) for known in records])
 
 
-def _replayed(submission: Submission, known: Marks, workers: Launcher) -> int:
+def _replay(submission: Submission, known: Marks, workers: Launcher) -> int:
     """Show the marks of a submission, marked once more. Return the exit code: whether the marks are those on record."""
     spec = spec_of(reference(known.lab))
     student = None if known.common else Student(known.student, known.course)
@@ -262,7 +262,7 @@ def _show(task: TaskMark) -> None:
         click.echo(" " * (len(line) - len(line.lstrip())) + for_log(line))
 
 
-def _summed_up(marks: list[Marks], out: Path) -> int:
+def _print_summary(marks: list[Marks], out: Path) -> int:
     click.echo(f"{counted(len(marks), 'submission')} graded; see {out / 'grades.csv'} and the folder {out / 'feedback'}")
     for each in sorted(marks, key=lambda each: each.student):
         points = f"{short_number(each.points)} of {short_number(each.out_of)}"

@@ -32,7 +32,7 @@ KERNEL = {
     "kernelspec": {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"},
     "language_info": {"name": "python"},
 }
-KEPT_OF_A_CELL = ("tags", "jupyter", "jp-MarkdownHeadingCollapsed")
+METADATA_TO_COPY = ("tags", "jupyter", "jp-MarkdownHeadingCollapsed")
 GIVES_AWAY = {"solution", "reveals"}  # tags of cells that show the answer to a task
 HEADING = re.compile(r"(#+) +(.+)")
 FENCED = re.compile(r"^(```|~~~).*?^\1", flags=re.DOTALL | re.MULTILINE)
@@ -104,7 +104,7 @@ def start(lab: str, folder: Path, student: str = "", course: str = COURSE) -> Pa
     """
     copy = student_copy(lab, student, course)
     path = Path(folder) / f"{lab_name(lab)}.ipynb"
-    if not _written(path, copy):
+    if not _write_new(path, copy):
         where = f"{path.name} exists already in {str(folder)!r}"
         raise HybridLabError(f"{where}: move it away, or choose another folder with --to", "exists-already")
     return path
@@ -143,7 +143,7 @@ def pack(path: Path, to: Path | None = None) -> Path:
         sizes = f"{size / 1e6:.1f} MB without its outputs, and at most {MOST_BYTES / 1e6:g} MB are accepted"
         raise HybridLabError(f"{name} has {sizes}: take long texts out", "too-large")
     target = (path.parent if to is None else Path(to)) / f"{_lab_in(about, path)}_{_in_a_file_name(about['student']) or 'packed'}.ipynb"
-    if not _written(target, packed):
+    if not _write_new(target, packed):
         if not _was_packed(target, packed["metadata"]["hybridlab"]):
             why = f"{target.name} exists already, and is no file that was packed for you"
             raise HybridLabError(f"{why}: move it away, and pack again", "exists-already")
@@ -215,7 +215,7 @@ def _sections(cells: list[dict[str, Any]]) -> Iterator[tuple[str, range]]:
 
 def _stripped(cell: dict[str, Any]) -> dict[str, Any]:
     """Return a lab's cell as the student gets it."""
-    metadata = {key: value for key, value in cell["metadata"].items() if key in KEPT_OF_A_CELL}
+    metadata = {key: value for key, value in cell["metadata"].items() if key in METADATA_TO_COPY}
     source = cell_text(cell)
     if cell["cell_type"] != "code":
         return {"cell_type": cell["cell_type"], "id": cell["id"], "metadata": metadata, "source": TO_ANOTHER_PAGE.sub(r"\1", source)}
@@ -326,7 +326,7 @@ def _in_a_file_name(name: str) -> str:
     return kept.encode()[:LONGEST_FILE_NAME].decode(errors="ignore")
 
 
-def _written(path: Path, notebook: Notebook) -> bool:
+def _write_new(path: Path, notebook: Notebook) -> bool:
     """Write a notebook to a new file, whole or not at all; return False if there is a file with this name."""
     begun = False
     try:

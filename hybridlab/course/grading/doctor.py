@@ -79,9 +79,9 @@ class Observation:
     left_open: bool = False
 
 
-def examined(launcher: Launcher) -> Iterator[Observation]:
+def examine(launcher: Launcher) -> Iterator[Observation]:
     """Yield what holds in the sandbox: first whether it starts, then each limit, then whether a loop is ended."""
-    with tempfile.TemporaryDirectory() as folder, _listening(Path(folder)) as (port, heard):
+    with tempfile.TemporaryDirectory() as folder, _listen(Path(folder)) as (port, heard):
         canary = Path(folder) / "canary"
         canary.write_text("a file outside")
         canary.chmod(0o666)
@@ -90,13 +90,15 @@ def examined(launcher: Launcher) -> Iterator[Observation]:
             os.chown(canary, NOBODY, NOBODY)  # so that nothing but the sandbox protects it
         names = {"canary": str(canary), "port": port, "grader": os.getpid(), "calls": _refused_calls()}
         for kind in PROBES:
-            if not (yield from _tried(launcher, kind, names, heard)):
+            if not (yield from _try_probes(launcher, kind, names, heard)):
                 return
         yield Observation("nothing was written outside", {path.name for path in Path(folder).iterdir()} - {"canary.socket"} == {"canary"})
-    yield _loop_is_ended(launcher)
+    yield _try_endless_loop(launcher)
 
 
-def _tried(launcher: Launcher, kind: str, names: Mapping[str, object], heard: Callable[[], bool]) -> Generator[Observation, None, bool]:
+def _try_probes(
+    launcher: Launcher, kind: str, names: Mapping[str, object], heard: Callable[[], bool]
+) -> Generator[Observation, None, bool]:
     """Yield what holds for a worker of one kind, whose probes know names of what is outside. Return whether it has lived to the end."""
     known = LEFT_OPEN if launcher.sandbox == "landlock" else ()
     try:
@@ -129,7 +131,7 @@ def _refused_calls() -> list[int]:
 
 def require_sandbox(launcher: Launcher) -> None:
     """Raise an error if a canary is not stopped by the sandbox, so that nothing is graded in it."""
-    first = next((finding for finding in examined(launcher) if not (finding.holds or finding.left_open)), None)
+    first = next((finding for finding in examine(launcher) if not (finding.holds or finding.left_open)), None)
     if first:
         told = f"{first.name}: no" + (f" ({first.sentence})" if first.sentence else "")
         raise HybridLabError(f"the sandbox does not hold, so nothing was graded. {told}. hybridlab doctor says more", "no-sandbox")
@@ -149,7 +151,7 @@ def why_not_started() -> str:
     return f"bubblewrap says: {said[:200]}" if said else "bubblewrap runs by itself; hybridlab doctor says more"
 
 
-def _loop_is_ended(launcher: Launcher) -> Observation:
+def _try_endless_loop(launcher: Launcher) -> Observation:
     quick = replace(launcher, limits=replace(launcher.limits, seconds_a_cell=0.5))
     with contextlib.suppress(Ended), contextlib.closing(quick.open("bare", Budget(60.0))) as session:
         try:
@@ -160,7 +162,7 @@ def _loop_is_ended(launcher: Launcher) -> Observation:
 
 
 @contextlib.contextmanager
-def _listening(folder: Path) -> Iterator[tuple[int, Callable[[], bool]]]:
+def _listen(folder: Path) -> Iterator[tuple[int, Callable[[], bool]]]:
     """Listen on a port of this machine, for TCP and UDP, at a path, and at a name that is no path.
 
     Yield the port, and a function that says whether UDP was heard.

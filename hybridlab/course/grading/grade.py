@@ -122,20 +122,20 @@ def grade_all(
     left: dict[str, Path] = {}
     for student, paths in found.items():
         if why := _unclear(student, found):
-            yield _kept(_for_a_person(student, paths, why, assignment), records)
+            yield _save(_for_a_person(student, paths, why, assignment), records)
         elif on_record := known.get((student, paths[0].name, digest_of(paths[0]))):
             yield on_record
         else:
             left[student] = paths[0]
     if jobs == 1 or len(left) < 2:
         for student, path in left.items():
-            yield _kept(grade_file(path, student, assignment, launcher), records)
+            yield _save(grade_file(path, student, assignment, launcher), records)
         return
     with ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn"), _leave_interrupts) as pool:
         try:
             waiting = [pool.submit(grade_file, path, student, assignment, launcher) for student, path in left.items()]
             for done in as_completed(waiting):
-                yield _kept(done.result(), records)
+                yield _save(done.result(), records)
         except BrokenProcessPool:
             why = "a process of the grader was ended from outside; is there enough memory for --jobs?"
             raise HybridLabError(f"{why} The same command goes on where it stopped", "grader-ended") from None
@@ -160,7 +160,7 @@ def with_seeds(marks: Marks) -> Callable[[str], int | None]:
     return lambda key: seeds.get(key)
 
 
-def _kept(marks: Marks, records: Path) -> Marks:
+def _save(marks: Marks, records: Path) -> Marks:
     write_record(marks, records)
     return marks
 

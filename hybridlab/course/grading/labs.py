@@ -54,11 +54,11 @@ def lab_notebooks() -> dict[str, Path]:
     >>> list(lab_notebooks())[:2]
     ['lab01', 'lab02']
     """
-    return dict(_found_in(PLACES))
+    return dict(_notebooks_in(PLACES))
 
 
 @cache
-def _found_in(places: tuple[Path, ...]) -> tuple[tuple[str, Path], ...]:
+def _notebooks_in(places: tuple[Path, ...]) -> tuple[tuple[str, Path], ...]:
     for place in places:
         if found := sorted(place.glob("lab[0-9][0-9]_*.ipynb")):
             return tuple((path.name[:5], path) for path in found)

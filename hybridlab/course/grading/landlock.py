@@ -84,7 +84,7 @@ def processes_of_its_user() -> int:
     return found
 
 
-def landlocked(made: Runtime) -> Start:
+def landlock_starter(runtime: Runtime) -> Start:
     """Return what starts a worker under Landlock.
 
     Raises
@@ -95,11 +95,11 @@ def landlocked(made: Runtime) -> Start:
     require_landlock()
 
     def start(kind: str) -> "subprocess.Popen[bytes]":
-        folder = Path(tempfile.mkdtemp(dir=made.folder / "landlock"))
+        folder = Path(tempfile.mkdtemp(dir=runtime.folder / "landlock"))
         try:
             if os.geteuid() == 0:
                 os.chown(folder, NOBODY, NOBODY)
-            return _start(made, kind, folder)
+            return _start(runtime, kind, folder)
         except BaseException:
             _remove_folder(folder)
             raise
@@ -107,21 +107,21 @@ def landlocked(made: Runtime) -> Start:
     return start
 
 
-def gather_packages(made: Runtime) -> None:
+def gather_packages(runtime: Runtime) -> None:
     """Make a folder of packages for each kind of worker, with links to numpy, and to hybridlab where the kind has it."""
     for kind in KINDS:
-        folder = _packages(made, kind)
+        folder = _packages(runtime, kind)
         folder.mkdir(parents=True)
         for each in (folder, folder.parent):
             each.chmod(0o755)
-        for outside, inside in _mounts(made, kind):
+        for outside, inside in _mounts(runtime, kind):
             if inside.parts[:2] == ("/", "packages"):
                 (folder / inside.name).symlink_to(outside)
 
 
-def landlocked_packages(made: Runtime, kind: str) -> list[str]:
+def landlock_packages(runtime: Runtime, kind: str) -> list[str]:
     """Return the folders in which a worker looks for packages."""
-    return [str(_packages(made, kind))]
+    return [str(_packages(runtime, kind))]
 
 
 class _FolderWorker(subprocess.Popen[bytes]):
@@ -135,13 +135,13 @@ class _FolderWorker(subprocess.Popen[bytes]):
         return code
 
 
-def _start(made: Runtime, kind: str, folder: Path) -> _FolderWorker:
+def _start(runtime: Runtime, kind: str, folder: Path) -> _FolderWorker:
     """Start a worker from a thread that has given up its rights. Whatever reads a file happens before, even an import on first use."""
     as_nobody: dict[str, Any] = {"user": NOBODY, "group": NOBODY, "extra_groups": []} if os.geteuid() == 0 else {}
-    environment = {**ENVIRONMENT, "HOME": str(folder), "TMPDIR": str(folder), **_home(made)}
-    command = _command(made)
+    environment = {**ENVIRONMENT, "HOME": str(folder), "TMPDIR": str(folder), **_home(runtime)}
+    command = _command(runtime)
 
-    def restricted() -> _FolderWorker:
+    def start_restricted() -> _FolderWorker:
         rules.restrict()
         close_gaps()
         return _FolderWorker(
@@ -155,13 +155,13 @@ def _start(made: Runtime, kind: str, folder: Path) -> _FolderWorker:
             **as_nobody,
         )
 
-    with _rules(made, kind, folder) as rules, ThreadPoolExecutor(1) as thread:
-        worker = thread.submit(restricted).result()
+    with _rules(runtime, kind, folder) as rules, ThreadPoolExecutor(1) as thread:
+        worker = thread.submit(start_restricted).result()
     worker.folder = folder
     return worker
 
 
-def _rules(made: Runtime, kind: str, folder: Path) -> "landlockpy.Ruleset":
+def _rules(runtime: Runtime, kind: str, folder: Path) -> "landlockpy.Ruleset":
     """Return what a worker may do with files; with TCP and with what is outside it may do nothing."""
     import landlockpy
     from landlockpy import AccessFS
@@ -171,7 +171,7 @@ def _rules(made: Runtime, kind: str, folder: Path) -> "landlockpy.Ruleset":
     removing = AccessFS.REMOVE_FILE | AccessFS.REMOVE_DIR | AccessFS.REFER
     scope = landlockpy.Scope.ABSTRACT_UNIX_SOCKET | landlockpy.Scope.SIGNAL  # left out by the package below ABI 6
     rules = landlockpy.Ruleset(scoped=scope)
-    for path, only_names in _readable_parts(made, kind):
+    for path, only_names in _readable_parts(runtime, kind):
         granted = AccessFS.READ_FILE | AccessFS.EXECUTE | (AccessFS.READ_DIR if path.is_dir() else AccessFS.NONE)
         rules.allow_path(path, AccessFS.READ_DIR if only_names else granted)
     rules.allow_path(folder, reading | writing | removing)
@@ -180,21 +180,21 @@ def _rules(made: Runtime, kind: str, folder: Path) -> "landlockpy.Ruleset":
     return rules
 
 
-def _packages(made: Runtime, kind: str) -> Path:
-    return made.folder / "landlock" / f"packages-{kind}"
+def _packages(runtime: Runtime, kind: str) -> Path:
+    return runtime.folder / "landlock" / f"packages-{kind}"
 
 
-def _mounts(made: Runtime, kind: str) -> Iterator[tuple[Path, Path]]:
-    return ((outside, inside) for outside, inside in made.mounts if kind == "library" or inside.name != "hybridlab")
+def _mounts(runtime: Runtime, kind: str) -> Iterator[tuple[Path, Path]]:
+    return ((outside, inside) for outside, inside in runtime.mounts if kind == "library" or inside.name != "hybridlab")
 
 
 @functools.cache
-def _readable_parts(made: Runtime, kind: str) -> tuple[tuple[Path, bool], ...]:
+def _readable_parts(runtime: Runtime, kind: str) -> tuple[tuple[Path, bool], ...]:
     """Return what a worker reads, and whether it reads the names alone."""
-    site = {outside / name for outside, _ in made.mounts for name in ("site-packages", "dist-packages")}
+    site = {outside / name for outside, _ in runtime.mounts for name in ("site-packages", "dist-packages")}
     hidden = frozenset(path for path in site if path.is_dir())
-    parts = [(_packages(made, kind), False)]
-    for outside, _ in _mounts(made, kind):
+    parts = [(_packages(runtime, kind), False)]
+    for outside, _ in _mounts(runtime, kind):
         parts += _parts_without(outside, hidden)
     return tuple(dict.fromkeys(parts))
 
@@ -210,20 +210,20 @@ def _parts_without(folder: Path, hidden: frozenset[Path]) -> Iterator[tuple[Path
                 yield from _parts_without(path, hidden)
 
 
-def _command(made: Runtime) -> list[str]:
-    place = {inside: outside for outside, inside in made.mounts}
-    return [str(place[Path(os.path.realpath(sys.executable))]), *FLAGS, str(made.folder / "worker" / "worker.py")]
+def _command(runtime: Runtime) -> list[str]:
+    place = {inside: outside for outside, inside in runtime.mounts}
+    return [str(place[Path(os.path.realpath(sys.executable))]), *FLAGS, str(runtime.folder / "worker" / "worker.py")]
 
 
-def _home(made: Runtime) -> dict[str, str]:
+def _home(runtime: Runtime) -> dict[str, str]:
     """Return where an interpreter that was copied finds its modules and its shared libraries."""
-    place = {inside: outside for outside, inside in made.mounts}
+    place = {inside: outside for outside, inside in runtime.mounts}
     standard = Path(sysconfig.get_paths()["stdlib"])
     if place[standard] == standard:
         return {}
     above = len(standard.relative_to(sys.base_prefix).parts)
     copied = [
-        outside for outside, inside in made.mounts if outside != inside and inside.parts[:2] not in (("/", "packages"), ("/", "worker"))
+        outside for outside, inside in runtime.mounts if outside != inside and inside.parts[:2] not in (("/", "packages"), ("/", "worker"))
     ]
     libraries = dict.fromkeys(str(path if path.is_dir() else path.parent) for path in copied if path != place[standard])
     return {"PYTHONHOME": str(place[standard].parents[above - 1]), "LD_LIBRARY_PATH": ":".join(libraries)}

@@ -26,14 +26,14 @@ class Launcher:
     ----------
     sandbox : str
         What protects this machine from them, one of ``SANDBOXES``.
-    made : Runtime
+    runtime : Runtime
         What they need.
     limits : Limits
         What they may use.
     """
 
     sandbox: str
-    made: Runtime
+    runtime: Runtime
     limits: Limits
 
     def open(self, kind: str, budget: Budget) -> Session:
@@ -52,8 +52,8 @@ class Launcher:
         protected = self.sandbox != "none"
         calls = threads_filter(platform.machine()) if protected and kind == "threads" else b""
         kind = "bare" if kind == "threads" else kind
-        starts = {"bubblewrap": sandbox.bubblewrapped, "landlock": landlock.landlocked, "none": sandbox.unprotected}
-        start = starts[self.sandbox](self.made)
+        starts = {"bubblewrap": sandbox.bubblewrap_starter, "landlock": landlock.landlock_starter, "none": sandbox.unprotected_starter}
+        start = starts[self.sandbox](self.runtime)
         try:
             return Session(
                 lambda: start(kind),
@@ -79,8 +79,8 @@ class Launcher:
 
     def _packages(self, kind: str) -> list[str]:
         if self.sandbox == "landlock":
-            return landlock.landlocked_packages(self.made, kind)
-        return sandbox.packages_of(self.made, kind, sandboxed=self.sandbox != "none")
+            return landlock.landlock_packages(self.runtime, kind)
+        return sandbox.packages_of(self.runtime, kind, sandboxed=self.sandbox != "none")
 
 
 @contextlib.contextmanager
@@ -99,7 +99,7 @@ def launcher(name: str = "bubblewrap", limits: Limits | None = None) -> Iterator
     if name == "landlock":
         landlock.require_landlock()
     with tempfile.TemporaryDirectory(prefix="hybridlab-", dir=sandbox.folder_for_copies() if name != "none" else None) as folder:
-        made = sandbox.runtime(Path(folder), sandboxed=name != "none")
+        runtime = sandbox.make_runtime(Path(folder), sandboxed=name != "none")
         if name == "landlock":
-            landlock.gather_packages(made)
-        yield Launcher(name, made, limits or Limits())
+            landlock.gather_packages(runtime)
+        yield Launcher(name, runtime, limits or Limits())

@@ -43,7 +43,7 @@ class HandIn:
 
 
 @dataclass
-class Played:
+class Outcome:
     """What has come out of the cells of a notebook in a worker.
 
     Parameters
@@ -80,11 +80,11 @@ class Player:
     def __init__(self, cells: Sequence[CodeCell], spec: LabSpec, open_session: Callable[[], Session]) -> None:
         self._cells, self._spec, self._open = cells, spec, open_session
         self._left_out: dict[int, tuple[str, str]] = {}
-        self._played: Played | None = None
+        self._outcome: Outcome | None = None
         self._restarts = itertools.count()
         self._before = LAB  # the cell that ran last
 
-    def played(self) -> Played | None:
+    def play(self) -> Outcome | None:
         """Return what has come out of the cells, in a worker that is alive; None if they have ended too many workers.
 
         Raises
@@ -92,23 +92,23 @@ class Player:
         HybridLabError
             A worker does not start.
         """
-        if self._played is not None and self._played.session.alive and self._played.session.busy:
-            self._played.session.close()  # a function that waits for ever still runs there
-        while self._played is None or not self._played.session.alive:
+        if self._outcome is not None and self._outcome.session.alive and self._outcome.session.busy:
+            self._outcome.session.close()  # a function that waits for ever still runs there
+        while self._outcome is None or not self._outcome.session.alive:
             if next(self._restarts) >= MOST_RESTARTS:
                 return None
-            self._played = Played(self._open())
-            self._play(self._played)
-        return self._played
+            self._outcome = Outcome(self._open())
+            self._run_cells(self._outcome)
+        return self._outcome
 
-    def provide(self, played: Played, name: str, place: int) -> bool:
+    def provide(self, outcome: Outcome, name: str, place: int) -> bool:
         """Run the cells of the lab that define a name which a cell misses. Return whether there are any that have not run for it yet."""
         keys = self._spec.keys_in(self._cells[place]) if 0 <= place < len(self._cells) else ()
-        cells = () if (name, place) in played.provided or LAB in self._left_out else self._spec.providers(name, keys)
-        played.provided.add((name, place))
+        cells = () if (name, place) in outcome.provided or LAB in self._left_out else self._spec.providers(name, keys)
+        outcome.provided.add((name, place))
         for cell in cells:
             try:
-                played.session.run(cell, self.label(LAB))
+                outcome.session.run(cell, self.label(LAB))
             except Ended as why:
                 self._left_out[LAB] = (f"{self.label(LAB)} did not end well: {why}", why.code or "ended")
                 raise
@@ -119,37 +119,37 @@ class Player:
         if not 0 <= place < len(self._cells):
             return "a cell of the lab"
         keys = self._spec.keys_in(self._cells[place])
-        return f"the answer cell of {keys[-1]}" if keys else numbered(place)
+        return f"the answer cell of {keys[-1]}" if keys else cell_number(place)
 
     def close(self) -> None:
         """End the worker."""
-        if self._played is not None:
-            self._played.session.close()
+        if self._outcome is not None:
+            self._outcome.session.close()
 
-    def _play(self, played: Played) -> None:
+    def _run_cells(self, outcome: Outcome) -> None:
         for source in self._spec.imports if LAB not in self._left_out else ():
-            if not self._run(played, source, LAB):
+            if not self._run(outcome, source, LAB):
                 return
         own = [place for place, cell in enumerate(self._cells) if not self._spec.gives(cell.source) and place not in self._left_out]
         for place in own:
-            if not self._run(played, self._cells[place].source, place):
+            if not self._run(outcome, self._cells[place].source, place):
                 return
-        for place in list(played.errors):  # what a cell needed may have come after it
-            if place >= 0 and place not in self._left_out and not self._run(played, self._cells[place].source, place):
+        for place in list(outcome.errors):  # what a cell needed may have come after it
+            if place >= 0 and place not in self._left_out and not self._run(outcome, self._cells[place].source, place):
                 return
         after = len(self._cells)
         for task in self._spec.tasks if after not in self._left_out else ():  # answers whose hand-in was deleted
-            handed = any(_is_answer(hand_in.answer) for hand_in in played.handed.get(task.key, []))
-            if not handed and not self._run(played, f"{CHECK}\n{self._spec.hand_ins[task.key]}", after):
+            handed = any(_is_answer(hand_in.answer) for hand_in in outcome.handed.get(task.key, []))
+            if not handed and not self._run(outcome, f"{CHECK}\n{self._spec.hand_ins[task.key]}", after):
                 return
-        played.errors.update(self._left_out)
+        outcome.errors.update(self._left_out)
 
-    def _run(self, played: Played, source: str, place: int) -> bool:
+    def _run(self, outcome: Outcome, source: str, place: int) -> bool:
         """Run a cell, and the cells of the lab that define what it misses. Return whether the worker is still alive."""
         try:
             while True:
-                handed, error = played.session.run(source, self.label(place))
-                if not error or not self.provide(played, str(error.get("name")), place):
+                handed, error = outcome.session.run(source, self.label(place))
+                if not error or not self.provide(outcome, str(error.get("name")), place):
                     break
         except Ended as why:
             if why.code == "unasked" and self._before != LAB:
@@ -160,12 +160,12 @@ class Player:
         finally:
             self._before = place
         for key, answer in handed:
-            hand_ins = [each for each in played.handed.get(key, []) if each.cell != place]
-            played.handed[key] = sorted([*hand_ins, HandIn(answer, place)], key=lambda each: each.cell)
+            hand_ins = [each for each in outcome.handed.get(key, []) if each.cell != place]
+            outcome.handed[key] = sorted([*hand_ins, HandIn(answer, place)], key=lambda each: each.cell)
         if error:
-            played.errors[place] = played.session.told(error, self.label(place))
+            outcome.errors[place] = outcome.session.describe_error(error, self.label(place))
         else:
-            played.errors.pop(place, None)
+            outcome.errors.pop(place, None)
         return True
 
 
@@ -202,7 +202,7 @@ def mark(
             asked = task.instance(None) if student is None else task.personal(student.seed(task.key))
             player = players[asked.data.worker if task.kind == "build" else "library"]
             try:
-                marked = _marked(task, asked, player, cells, spec, seed)
+                marked = _mark_task(task, asked, player, cells, spec, seed)
             except Exception as why:  # whatever it is, the other tasks are marked
                 player.close()  # the next task begins with a new worker
                 marked = _not_graded(task, why, seed)
@@ -212,24 +212,24 @@ def mark(
             player.close()
 
 
-def numbered(place: int) -> str:
+def cell_number(place: int) -> str:
     """Return the number of a cell, for sentences. Cells of code are counted from 1."""
     return f"code cell {place + 1}, counted from the top"
 
 
-def _marked(task: Task, asked: Instance, player: Player, cells: Sequence[CodeCell], spec: LabSpec, seed: int | None) -> TaskMark:
-    played = player.played()
-    answers = [hand_in for hand_in in played.handed.get(task.key, []) if _is_answer(hand_in.answer)] if played else []
+def _mark_task(task: Task, asked: Instance, player: Player, cells: Sequence[CodeCell], spec: LabSpec, seed: int | None) -> TaskMark:
+    outcome = player.play()
+    answers = [hand_in for hand_in in outcome.handed.get(task.key, []) if _is_answer(hand_in.answer)] if outcome else []
     remarks = []
     if len({hand_in.cell for hand_in in answers}) > 1:
-        remarks.append(f"handed in {len(answers)} times: the last one counts, in {numbered(answers[-1].cell)}")
-    if played is None:
+        remarks.append(f"handed in {len(answers)} times: the last one counts, in {cell_number(answers[-1].cell)}")
+    if outcome is None:
         why = f"not tried: cells of this notebook have ended {MOST_RESTARTS} workers, or used up its time"
         feedback, credit = wrong("too-slow", why), None
     elif answers:
-        feedback, credit = _judged(task, asked, player, answers[-1], seed)
+        feedback, credit = _judge(task, asked, player, answers[-1], seed)
     else:
-        feedback, credit = _nothing(task, asked, played, cells, spec), None
+        feedback, credit = _nothing_handed_in(task, asked, outcome, cells, spec), None
     if credit:
         remarks.append(f"partial credit: {credit.reached}")
     share = 1.0 if feedback.passed else credit.share if credit else 0.0
@@ -248,19 +248,19 @@ def _not_graded(task: Task, why: Exception, seed: int | None) -> TaskMark:
     return TaskMark(task.key, task.title, 0.0, float(task.points), code, (message,), (), seed)
 
 
-def _judged(task: Task, asked: Instance, player: Player, hand_in: HandIn, seed: int | None) -> tuple[Feedback, PartialCredit | None]:
+def _judge(task: Task, asked: Instance, player: Player, hand_in: HandIn, seed: int | None) -> tuple[Feedback, PartialCredit | None]:
     """Return the feedback on an answer, and its partial credit if it is wrong."""
-    answer, played = hand_in.answer, player.played()
-    if task.kind != "build" or not isinstance(answer, Function) or played is None:
+    answer, outcome = hand_in.answer, player.play()
+    if task.kind != "build" or not isinstance(answer, Function) or outcome is None:
         feedback = check_with(task, asked, answer)
         return feedback, None if feedback.passed else task.credit_for(feedback.code)
     build = asked.data
     remote = Remote(
-        played.session,
+        outcome.session,
         answer,
         fresh=build.fresh,
         cell=player.label(hand_in.cell),
-        provide=lambda name: player.provide(played, name, hand_in.cell),
+        provide=lambda name: player.provide(outcome, name, hand_in.cell),
     )
     seeds = {} if seed is None else {"seed": seed}
     feedback = check_with(task, Instance(asked.prompt, lambda function: build.judged(function, **seeds), build), remote)
@@ -276,9 +276,9 @@ def _judged(task: Task, asked: Instance, player: Player, hand_in: HandIn, seed: 
     return feedback, min(reached, key=lambda credit: credit.share, default=None)
 
 
-def _nothing(task: Task, asked: Instance, played: Played, cells: Sequence[CodeCell], spec: LabSpec) -> Feedback:
+def _nothing_handed_in(task: Task, asked: Instance, outcome: Outcome, cells: Sequence[CodeCell], spec: LabSpec) -> Feedback:
     """Return the feedback where nothing was handed in: the error of the task's cell, if it has one."""
-    for place, (sentence, code) in sorted(played.errors.items(), reverse=True):
+    for place, (sentence, code) in sorted(outcome.errors.items(), reverse=True):
         if 0 <= place < len(cells) and task.key in spec.keys_in(cells[place]):
             return wrong(code, sentence)
     if not any(task.key in spec.keys_in(cell) for cell in cells):

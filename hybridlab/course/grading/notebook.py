@@ -24,7 +24,7 @@ MOST_CHARACTERS = 200  # of a name in the metadata; a longer one counts as absen
 UTF_16 = (b"\xff\xfe", b"\xfe\xff")  # how such a file begins
 WITH_CELLS, WITH_WORKSHEETS = (4,), (2, 3)  # versions of the format, by where they have their cells
 NAMES_OF_SOURCE = ("source", "input")  # where a cell has its text: from version 4 on, and before
-NOT_HERS = ("__MACOSX", ".ipynb_checkpoints")  # folders that programs add
+ADDED_FOLDERS = ("__MACOSX", ".ipynb_checkpoints")  # folders that programs add
 # what zipfile raises for damaged archives; RuntimeError for a password or an unknown method
 BAD_ZIP = (zipfile.BadZipFile, zlib.error, struct.error, RuntimeError, ValueError, LookupError, EOFError, OSError, OverflowError)
 
@@ -88,7 +88,7 @@ def read_submission(path: Path) -> Submission:
     path = Path(path)
     name = short_repr(path.name)
     data = bytes_of_a_file(path)
-    packed = _unzipped(data, name) if path.suffix.lower() == ".zip" else data
+    packed = _unzip(data, name) if path.suffix.lower() == ".zip" else data
     notebook, cells = notebook_in(packed, name)
     code = code_cells(cells, name)
     if not code:
@@ -225,7 +225,7 @@ def _readable(text: str) -> str:
     return text
 
 
-def _unzipped(data: bytes, name: str) -> bytes:
+def _unzip(data: bytes, name: str) -> bytes:
     """Return the bytes of the only notebook in a zip. No more than the limit is unpacked, whatever the zip says about its size."""
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
@@ -251,5 +251,5 @@ def _unzipped(data: bytes, name: str) -> bytes:
 def _notebooks_in(archive: zipfile.ZipFile) -> Iterator[zipfile.ZipInfo]:
     for entry in archive.infolist():
         *folders, file = PurePosixPath(entry.filename).parts or ("",)
-        if file.lower().endswith(".ipynb") and not file.startswith(".") and not entry.is_dir() and not set(folders) & set(NOT_HERS):
+        if file.lower().endswith(".ipynb") and not file.startswith(".") and not entry.is_dir() and not set(folders) & set(ADDED_FOLDERS):
             yield entry

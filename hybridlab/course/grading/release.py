@@ -67,9 +67,9 @@ def gates(lab: str, launcher: Launcher, course: str, tell: Tell = lambda what: N
     tell("an empty copy")
     yield Gate("an empty copy gets none", 1, tuple(trial.above(_empty_copy(lab), 0.0)))
     tell("known wrong answers")
-    yield _wrong_answers(spec, course)
+    yield _try_wrong_answers(spec, course)
     tell("public solutions in copies of students")
-    yield _pasted(trial, spec, course)
+    yield _try_public_solutions(trial, spec, course)
 
 
 def release(lab: str, out: Path, launcher: Launcher, course: str, tell: Tell = lambda what: None) -> list[Gate]:
@@ -138,7 +138,7 @@ def _empty_copy(lab: str) -> list[CodeCell]:
     return [CodeCell("".join(cell["source"])) for cell in cells if cell["cell_type"] == "code"]
 
 
-def _wrong_answers(spec: LabSpec, course: str) -> Gate:
+def _try_wrong_answers(spec: LabSpec, course: str) -> Gate:
     """Try the wrong value of each known mistake, and the program of each known mistake, on the page and for some students."""
     tried, faults = 0, dict[str, None]()
     for task in spec.tasks:
@@ -173,7 +173,7 @@ def _wrong_numbers(question: Question) -> Iterator[tuple[str, Any]]:
                 yield code, answer if len(right) > 1 else answer[0]
 
 
-def _pasted(trial: _Trial, spec: LabSpec, course: str) -> Gate:
+def _try_public_solutions(trial: _Trial, spec: LabSpec, course: str) -> Gate:
     """Hand in the public solutions as the work of some students: builds with a twist must not pass."""
     twisted = [task.key for task in spec.tasks if task.kind == "build" and task.instance(None).data.twists]
     faults = []

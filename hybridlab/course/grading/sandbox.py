@@ -89,7 +89,7 @@ class Runtime:
 Start = Callable[[str], "subprocess.Popen[bytes]"]  # takes the kind of a worker, and starts it
 
 
-def runtime(folder: Path, *, sandboxed: bool = True) -> Runtime:
+def make_runtime(folder: Path, *, sandboxed: bool = True) -> Runtime:
     """Put what a worker needs into an empty folder, and return what to mount.
 
     The interpreter is copied only if others cannot read it, such as one below a home folder.
@@ -106,7 +106,7 @@ def runtime(folder: Path, *, sandboxed: bool = True) -> Runtime:
     for program in (here / "worker.py", here.parent / "values.py", here.parent / "results.py"):
         shutil.copy(program, folder / "worker")
     library = folder / "hybridlab"
-    shutil.copytree(LIBRARY, library, ignore=_without_course, copy_function=_linked)
+    shutil.copytree(LIBRARY, library, ignore=_without_course, copy_function=_link)
     _compile(library)
     if not sandboxed:
         (folder / "bare").mkdir()
@@ -114,13 +114,13 @@ def runtime(folder: Path, *, sandboxed: bool = True) -> Runtime:
         return Runtime(folder)
     mounts = [(folder / "worker", Path("/worker")), (library, Path("/packages/hybridlab"))]
     site = Path(np.__file__).parent.parent
-    mounts += [(_reachable(path, folder), Path("/packages") / path.name) for path in sorted(site.glob("numpy*")) if path.is_dir()]
-    mounts += [(_reachable(path, folder), path) for path in _interpreter()]
+    mounts += [(_make_readable(path, folder), Path("/packages") / path.name) for path in sorted(site.glob("numpy*")) if path.is_dir()]
+    mounts += [(_make_readable(path, folder), path) for path in _interpreter()]
     _open_to_all(folder)
     return Runtime(folder, tuple(mounts))
 
 
-def bubblewrapped(made: Runtime) -> Start:
+def bubblewrap_starter(runtime: Runtime) -> Start:
     """Return what starts a worker in a sandbox of bubblewrap."""
     program = shutil.which("bwrap")
     if program is None:
@@ -134,8 +134,8 @@ def bubblewrapped(made: Runtime) -> Start:
         calls = filter_pipe()
         filtered = () if calls is None else ("--seccomp", str(calls))
         try:
-            command = [program, *filtered, *_bubblewrap_arguments(made, kind), *_python("/worker/worker.py")]
-            return _started(command, dropped=True, handed_on=() if calls is None else (calls,))
+            command = [program, *filtered, *_bubblewrap_arguments(runtime, kind), *_python("/worker/worker.py")]
+            return _start_program(command, dropped=True, handed_on=() if calls is None else (calls,))
         finally:
             if calls is not None:
                 os.close(calls)
@@ -143,20 +143,20 @@ def bubblewrapped(made: Runtime) -> Start:
     return start
 
 
-def unprotected(made: Runtime) -> Start:
+def unprotected_starter(runtime: Runtime) -> Start:
     """Return what starts a worker without a sandbox, for a student's own code on the student's own machine."""
-    return lambda kind: _started(_python(str(made.folder / "worker" / "worker.py")), dropped=False)
+    return lambda kind: _start_program(_python(str(runtime.folder / "worker" / "worker.py")), dropped=False)
 
 
-def packages_of(made: Runtime, kind: str, *, sandboxed: bool) -> list[str]:
+def packages_of(runtime: Runtime, kind: str, *, sandboxed: bool) -> list[str]:
     """Return the folders in which a worker looks for packages."""
     if sandboxed:
         return ["/packages"]
     site = str(Path(np.__file__).parent.parent)
-    return [str(made.folder if kind == "library" else made.folder / "bare"), site]
+    return [str(runtime.folder if kind == "library" else runtime.folder / "bare"), site]
 
 
-def _started(command: list[str], *, dropped: bool, handed_on: tuple[int, ...] = ()) -> "subprocess.Popen[bytes]":
+def _start_program(command: list[str], *, dropped: bool, handed_on: tuple[int, ...] = ()) -> "subprocess.Popen[bytes]":
     """Start a program with pipes. Root becomes nobody first."""
     as_nobody = {"user": NOBODY, "group": NOBODY, "extra_groups": []} if dropped and _is_root() else {}
     kept = {} if dropped else {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
@@ -177,7 +177,7 @@ def _python(script: str) -> list[str]:
     return [os.path.realpath(sys.executable), *FLAGS, script]
 
 
-def _bubblewrap_arguments(made: Runtime, kind: str) -> Iterator[str]:
+def _bubblewrap_arguments(runtime: Runtime, kind: str) -> Iterator[str]:
     yield from ("--unshare-user", "--unshare-all", "--die-with-parent", "--new-session")
     yield from ("--uid", str(NOBODY), "--gid", str(NOBODY), "--hostname", "worker")
     if "--disable-userns" in _options():
@@ -185,10 +185,10 @@ def _bubblewrap_arguments(made: Runtime, kind: str) -> Iterator[str]:
     for place in ("/lib", "/lib64"):
         if Path(place).is_symlink():
             yield from ("--symlink", os.readlink(place), place)  # noqa: PTH115 - the target as it is written
-    for outside, inside in made.mounts:
+    for outside, inside in runtime.mounts:
         if kind == "library" or inside.name != "hybridlab":
             yield from ("--ro-bind", str(outside), str(inside))
-    for site in _site_directories(made):
+    for site in _site_directories(runtime):
         yield from ("--tmpfs", site, "--remount-ro", site)
     yield from ("--dev-bind", "/dev/null", "/dev/null", "--dev-bind", "/dev/urandom", "/dev/urandom")
     yield from ("--size", str(Limits().file_bytes), "--tmpfs", "/tmp", "--chdir", "/tmp", "--remount-ro", "/", "--")  # noqa: S108
@@ -199,9 +199,9 @@ def _options() -> str:
     return subprocess.run(["bwrap", "--help"], capture_output=True, text=True, check=False).stdout  # noqa: S607
 
 
-def _site_directories(made: Runtime) -> Iterator[str]:
+def _site_directories(runtime: Runtime) -> Iterator[str]:
     """Yield the folders of other packages below what is mounted."""
-    for outside, inside in made.mounts:
+    for outside, inside in runtime.mounts:
         if inside.parts[:2] != ("/", "packages"):
             yield from (str(inside / name) for name in ("site-packages", "dist-packages") if (outside / name).is_dir())
 
@@ -226,20 +226,20 @@ def _shared_libraries(loaded: set[Path], standard: Path, system: set[Path]) -> l
     return [*sorted(files), *sorted(folders)]
 
 
-def _reachable(path: Path, folder: Path) -> Path:
+def _make_readable(path: Path, folder: Path) -> Path:
     """Return the path itself if everyone can read it; else a copy in ``folder``."""
-    if _for_everyone(path) or not _is_root():
+    if _readable_by_everyone(path) or not _is_root():
         return path
     copy = folder / "copies" / path.relative_to("/")
     copy.parent.mkdir(parents=True, exist_ok=True)
     if path.is_dir():
-        shutil.copytree(path, copy, ignore=NOT_NEEDED, copy_function=_linked)
+        shutil.copytree(path, copy, ignore=NOT_NEEDED, copy_function=_link)
     else:
-        _linked(path, copy)
+        _link(path, copy)
     return copy
 
 
-def _linked(file: str | Path, copy: str | Path) -> None:
+def _link(file: str | Path, copy: str | Path) -> None:
     """Give a file a second name if its mode is that of a copy, which takes no time; else copy it."""
     mode = Path(file).stat().st_mode
     if mode == _open_mode(mode):
@@ -271,10 +271,10 @@ def folder_for_copies() -> str | None:
     if not _is_root():
         return None
     places = (tempfile.gettempdir(), "/tmp", "/var/tmp")  # noqa: S108 - the folder in it has a name that nobody can guess
-    return next((place for place in places if Path(place).is_dir() and _for_everyone(Path(place))), None)
+    return next((place for place in places if Path(place).is_dir() and _readable_by_everyone(Path(place))), None)
 
 
-def _for_everyone(path: Path) -> bool:
+def _readable_by_everyone(path: Path) -> bool:
     folders = (path, *path.parents) if path.is_dir() else path.parents
     return all(folder.stat().st_mode & stat.S_IXOTH for folder in folders) and bool(path.stat().st_mode & stat.S_IROTH)
 

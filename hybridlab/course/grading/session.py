@@ -88,10 +88,10 @@ class Session:
 
     def run(self, source: str, cell: str) -> tuple[list[tuple[str, Any]], dict[str, Any] | None]:
         """Run a cell. Return what was handed in, as pairs of a task's key and an answer, and what is known of an error."""
-        reply = self._timed("run", {"source": source, "cell": cell})
+        reply = self._ask_in_time("run", {"source": source, "cell": cell})
         handed, error = reply.get("handed", []), reply.get("error")
         try:
-            pairs = [(str(key), self._decoded(answer)) for key, answer in handed]
+            pairs = [(str(key), self._decode(answer)) for key, answer in handed]
         except (TypeError, ValueError, RecursionError):
             raise self._end("ended", "what it answered cannot be read") from None
         return pairs, error if isinstance(error, dict) else None
@@ -111,7 +111,7 @@ class Session:
         sent = [encoded(argument, self._keep) for argument in arguments]
         asked = {"function": function, "arguments": sent, "fresh": fresh, "cell": cell}  # not whether it must raise an error
         try:
-            reply = self._timed("call", asked)
+            reply = self._ask_in_time("call", asked)
         except Ended as why:
             raise Relayed(str(why), "too-slow" if why.code == "too-slow" else "ended") from None
         finally:
@@ -122,18 +122,18 @@ class Session:
         if not error and not refusing.get() and isinstance(reply.get("warned"), list):
             error = next(iter(reply["warned"]), None)  # a NaN has become a whole number that differs from machine to machine
         if error:
-            raise _relayed(*self.told(error, cell), error)
+            raise _relayed_error(*self.describe_error(error, cell), error)
         if reply.get("changed"):
             raise Relayed("the function changes its argument; work on a copy", "changes-its-argument")
         try:
-            result = self._decoded(reply["result"])
+            result = self._decode(reply["result"])
         except (KeyError, TypeError, ValueError, RecursionError):
             raise Relayed(str(self._end("ended", "what it answered cannot be read")), "ended") from None
         if sentence := SHARED.get(str(reply.get("shared"))):  # a name in it could tell of hidden cases
             raise Relayed(sentence.format(arrays="two arrays of the result"), reply["shared"])
         return result
 
-    def told(self, error: Any, cell: str) -> tuple[str, str]:
+    def describe_error(self, error: Any, cell: str) -> tuple[str, str]:
         """Return a sentence and a code about an error of the student's code."""
         error = error if isinstance(error, dict) else {}
         text = str(error.get("text", ""))[:300] if self._echo else ""
@@ -169,7 +169,7 @@ class Session:
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self._process.pid, signal.SIGKILL) if hasattr(os, "killpg") else self._process.kill()
 
-    def _timed(self, do: str, request: dict[str, Json]) -> dict[str, Any]:
+    def _ask_in_time(self, do: str, request: dict[str, Json]) -> dict[str, Any]:
         if self._budget.left <= 0:
             raise self._end("too-slow", f"the notebook has used its {self._limits.seconds_a_notebook:g} s")
         begun = time.monotonic()
@@ -188,8 +188,8 @@ class Session:
         deadline = time.monotonic() + seconds
         self.busy = True
         self._send({"id": self._id, "do": do, "with": request}, deadline)
-        while "callback" in (reply := self._received(deadline, seconds)):
-            self._send(self._called_back(reply), deadline)
+        while "callback" in (reply := self._receive(deadline, seconds)):
+            self._send(self._call_back(reply), deadline)
         self.busy = False
         return reply
 
@@ -206,7 +206,7 @@ class Session:
         finally:
             waiting.cancel()
 
-    def _received(self, deadline: float, seconds: float) -> dict[str, Any]:
+    def _receive(self, deadline: float, seconds: float) -> dict[str, Any]:
         try:
             line = self._lines.get(timeout=max(0.0, deadline - time.monotonic()))
         except queue.Empty:
@@ -222,14 +222,14 @@ class Session:
             raise self._end("unasked" if late else "ended", "it said what nobody had asked")
         return reply
 
-    def _called_back(self, request: dict[str, Any]) -> dict[str, Json]:
+    def _call_back(self, request: dict[str, Any]) -> dict[str, Json]:
         """Call a function of the grader for the worker."""
         try:
             for number in request.get("released", []):
                 self._held.pop(number, None)
             function = self._held[request["callback"]]
-            arguments = [self._decoded(argument) for argument in request["arguments"]]
-            named = {str(name): self._decoded(argument) for name, argument in request["named"].items()}
+            arguments = [self._decode(argument) for argument in request["arguments"]]
+            named = {str(name): self._decode(argument) for name, argument in request["named"].items()}
             thread = int(request["thread"])
         except (KeyError, TypeError, ValueError, RecursionError, AttributeError):
             raise self._end("ended", "what it asked cannot be read") from None
@@ -255,10 +255,10 @@ class Session:
         self._held[number] = value
         return {"handle": [number, callable(value)]}
 
-    def _decoded(self, content: Json) -> Any:
-        return decoded(content, self._found)
+    def _decode(self, content: Json) -> Any:
+        return decoded(content, self._look_up)
 
-    def _found(self, name: str, content: Json) -> Any:
+    def _look_up(self, name: str, content: Json) -> Any:
         if name == "handle":
             number = content[0]
             return self._held[number] if number in self._held else Opaque("object of an earlier call")
@@ -295,7 +295,7 @@ class Session:
                 chunk = b""
 
 
-def _relayed(sentence: str, code: str, error: Any) -> Relayed:
+def _relayed_error(sentence: str, code: str, error: Any) -> Relayed:
     """Return the error for a judge. Its context tells what kind of error it was, as with a function of this process."""
     relayed = Relayed(sentence, code)
     kind = BUILTIN_ERRORS.get(str(error.get("type"))) if isinstance(error, dict) else None

@@ -62,7 +62,7 @@ def call_filter(machine: str) -> bytes:
     if machine not in MACHINES:
         return b""
     place, number = MACHINES[machine]
-    return _assembled(number, {numbers[place]: REFUSE for numbers in REFUSED.values()})
+    return _assemble(number, {numbers[place]: REFUSE for numbers in REFUSED.values()})
 
 
 def threads_filter(machine: str) -> bytes:
@@ -81,10 +81,10 @@ def threads_filter(machine: str) -> bytes:
         (HAS, 1, 0, CLONE_THREAD),
         (RETURN, 0, 0, REFUSE),
     ]
-    return _assembled(number, {CLONE3: NO_SUCH_CALL, **of_processes}, only_threads)
+    return _assemble(number, {CLONE3: NO_SUCH_CALL, **of_processes}, only_threads)
 
 
-def _assembled(number: int, answers: Mapping[int, int], more: Iterable[Instruction] = ()) -> bytes:
+def _assemble(number: int, answers: Mapping[int, int], more: Iterable[Instruction] = ()) -> bytes:
     """Return a filter that refuses all calls of other machines, and answers some calls by their number; other calls are allowed."""
     instructions = [
         (LOAD, 0, 0, 4),  # the machine that the caller takes this for

@@ -36,12 +36,12 @@ else:
     from hybridlab.course.values import Json, decoded, encoded
 
 MOST_BYTES = 1_000_000  # of a line
-CHECKED = ("hybridlab.schedule.schedule", "Schedule"), ("hybridlab.schedule.ops", "Op")  # handed in as their text
+SENT_AS_TEXT = ("hybridlab.schedule.schedule", "Schedule"), ("hybridlab.schedule.ops", "Op")  # handed in as their text
 FROM_THE_FUTURE = __future__.annotations.compiler_flag
 TIMED = re.compile(r"^(\s*)%time(?:it)?\s+(?=[^-\s])")  # the statement behind it runs
 CAPTURED = re.compile(r"^(\s*[\w, ]+=\s*)[!%].*")
 MAGIC = re.compile(r"^(\s*)(?:[%!?].*|[\w.]+\?\??\s*)$")
-ASKED_AGAIN = 0.002  # seconds until a function is called again that could not answer yet
+SECONDS_TO_RETRY = 0.002  # seconds until a function is called again that could not answer yet
 RELEASED: deque[int] = deque()  # numbers of handles that the student's code no longer holds
 
 
@@ -135,7 +135,7 @@ class Worker:
             for name, most in limits.items():
                 resource.setrlimit(getattr(resource, f"RLIMIT_{name}"), (most, most))
         if calls:
-            _filter(bytes.fromhex(calls))
+            _filter_calls(bytes.fromhex(calls))
         sys.path.extend(packages)
         return {}
 
@@ -148,15 +148,15 @@ class Worker:
                 try:
                     self._run(statement, cell)
                 except NotThere as why:
-                    error = error or self._told(why, cell)
+                    error = error or self._describe_error(why, cell)
         except BaseException as why:  # whatever it is, it must not end the worker
-            error = self._told(why, cell)
-        return {"handed": [[str(key)[:40], encoded(answer, self._kept)] for key, answer in self._handed], "error": error}
+            error = self._describe_error(why, cell)
+        return {"handed": [[str(key)[:40], encoded(answer, self._encode_other)] for key, answer in self._handed], "error": error}
 
     def do_call(self, function: int, arguments: list[Json], fresh: bool, cell: str) -> dict[str, Json]:
         """Call a function that was handed in. Warnings of invalid casts are told; whether one is an error, the other side knows."""
         called = self._functions[function]
-        given = [decoded(argument, self._found) for argument in arguments]
+        given = [decoded(argument, self._look_up) for argument in arguments]
         try:
             inspect.signature(called).bind(*given)
         except TypeError as why:
@@ -170,15 +170,15 @@ class Worker:
                 warnings.filterwarnings("always", "invalid value encountered in cast", RuntimeWarning)
                 result = listed(called(*given))
         except BaseException as why:
-            return {"error": self._told(why, cell)}
+            return {"error": self._describe_error(why, cell)}
         finally:
             with self._relay:  # after the reply to a thread that has asked before
                 self._calling = 0
-        after = [encoded(argument, self._kept) for argument in given]
+        after = [encoded(argument, self._encode_other) for argument in given]
         changed = [place for place, (now, before) in enumerate(zip(after, arguments, strict=True)) if json.dumps(now) != json.dumps(before)]
-        told = [_warning(each, cell) for each in warned[:1]]
+        told = [_describe_warning(each, cell) for each in warned[:1]]
         shared = shared_memory(result, given) if fresh else None
-        return {"result": encoded(result, self._kept), "changed": changed, "shared": shared and shared[0], "warned": told}
+        return {"result": encoded(result, self._encode_other), "changed": changed, "shared": shared and shared[0], "warned": told}
 
     def _run(self, statement: ast.stmt, cell: str) -> None:
         if "hybridlab" in sys.modules:
@@ -226,12 +226,12 @@ class Worker:
         own = (each for each in reversed(self._functions) if getattr(each, "__name__", "") == name and not is_stub(each))
         return next(own, None) if otherwise is None else otherwise
 
-    def _kept(self, value: Any) -> Json:
+    def _encode_other(self, value: Any) -> Json:
         """Return the JSON of a value that is no plain one: a function is kept, and a schedule is its text."""
         if isinstance(value, Handle):
             return {"handle": [value._number, value._ask is not None]}
         kind = type(value)
-        if (kind.__module__, kind.__name__) in CHECKED:
+        if (kind.__module__, kind.__name__) in SENT_AS_TEXT:
             return str(value)
         if kind.__module__.startswith("hybridlab.") and isinstance(value, tuple):
             return encoded(tuple(value))
@@ -242,7 +242,7 @@ class Worker:
         self._functions.append(value)
         return {"function": [len(self._functions) - 1, str(getattr(value, "__name__", ""))[:40], is_stub(value)]}
 
-    def _found(self, name: str, content: Json) -> Any:
+    def _look_up(self, name: str, content: Json) -> Any:
         """Return what stands here for a value that stays on the other side."""
         if name != "handle":
             raise ValueError("a value of an unknown type")
@@ -251,24 +251,24 @@ class Worker:
 
     def _ask(self, request: int, number: int, arguments: tuple[Any, ...], named: dict[str, Any]) -> Any:
         """Call a function of the other side, from any thread of the call that has got the function."""
-        reply = self._asked(request, number, arguments, named)
+        reply = self._send_call(request, number, arguments, named)
         while "later" in reply:  # meanwhile other threads ask
-            time.sleep(ASKED_AGAIN)
-            reply = self._asked(request, number, arguments, named)
+            time.sleep(SECONDS_TO_RETRY)
+            reply = self._send_call(request, number, arguments, named)
         if "error" in reply:
             raise Declined(reply["error"])
         for place, changed in reply["changed"]:
             arguments[place][...] = decoded(changed)
-        return arguments[reply["same"]] if "same" in reply else decoded(reply["value"], self._found)
+        return arguments[reply["same"]] if "same" in reply else decoded(reply["value"], self._look_up)
 
-    def _asked(self, request: int, number: int, arguments: tuple[Any, ...], named: dict[str, Any]) -> dict[str, Any]:
+    def _send_call(self, request: int, number: int, arguments: tuple[Any, ...], named: dict[str, Any]) -> dict[str, Any]:
         """Send a call to the other side, and return its reply."""
         with self._relay:
             if request != self._calling:
                 raise SystemExit  # ends a thread that its function has left behind; nobody reads its requests
-            sent = [encoded(argument, self._kept) for argument in arguments]
+            sent = [encoded(argument, self._encode_other) for argument in arguments]
             released = [RELEASED.popleft() for _ in range(len(RELEASED))]
-            by_name = {name: encoded(argument, self._kept) for name, argument in named.items()}
+            by_name = {name: encoded(argument, self._encode_other) for name, argument in named.items()}
             thread = threading.get_ident()
             self._send({"callback": number, "arguments": sent, "named": by_name, "released": released, "thread": thread})
             reply: dict[str, Any] = json.loads(self._requests.readline())
@@ -285,7 +285,7 @@ class Worker:
         while line:
             line = line[os.write(self._replies, line) :]
 
-    def _told(self, why: BaseException, cell: str) -> dict[str, Json]:
+    def _describe_error(self, why: BaseException, cell: str) -> dict[str, Json]:
         """Return what is said about an error: its type, the line of the student's cell, and its text."""
         places = [place.lineno for place in traceback.extract_tb(why.__traceback__) if place.filename == cell]
         line = places[-1] if places else why.lineno if isinstance(why, SyntaxError) else None
@@ -295,7 +295,7 @@ class Worker:
         return {"kind": kind, "type": type(why).__name__[:40], "line": line, "text": text, "name": name}
 
 
-def _warning(warned: warnings.WarningMessage, cell: str) -> dict[str, Json]:
+def _describe_warning(warned: warnings.WarningMessage, cell: str) -> dict[str, Json]:
     """Return what is said about a warning, in the form of an error."""
     line = warned.lineno if warned.filename == cell else None
     return {"kind": "raises", "type": warned.category.__name__[:40], "line": line, "text": str(warned.message)[:300], "name": None}
@@ -314,7 +314,7 @@ def _statements(source: str, cell: str) -> list[ast.stmt]:
         return ast.parse("\n".join(plain), cell).body
 
 
-def _filter(program: bytes) -> None:
+def _filter_calls(program: bytes) -> None:
     """Put a filter of system calls on this process. It cannot be taken off again."""
     import ctypes
 
