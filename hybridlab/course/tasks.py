@@ -8,7 +8,7 @@ from hybridlab.course.checking.builds import Build, Case, KnownMistake, build_ta
 from hybridlab.course.checking.checking import TASKS, Feedback, Instance, PartialCredit, Task, check, task
 from hybridlab.course.checking.questions import Number, Question, number_task
 from hybridlab.course.checking.student import Student
-from hybridlab.course.checking.twists import Twist
+from hybridlab.course.checking.twists import Example, Twist
 from hybridlab.course.labs.lab04.rings import faulty_ring
 
 # Importing the tasks of a lab adds them to the registry, in the order of the labs.
@@ -20,12 +20,13 @@ __all__ = [
     "TASKS",
     "Build",
     "Case",
+    "Example",
     "Feedback",
     "Instance",
-    "Number",
-    "Question",
-    "PartialCredit",
     "KnownMistake",
+    "Number",
+    "PartialCredit",
+    "Question",
     "Student",
     "Task",
     "Twist",
