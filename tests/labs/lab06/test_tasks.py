@@ -1,6 +1,7 @@
 """Test lab 6's tasks: every way to write the right answer passes, and every typical wrong answer gets the right code."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -10,6 +11,7 @@ from cases import in_turn
 from forms import form_by_form
 
 from hybridlab import Costs, hybrid_step
+from hybridlab.course.checking.builds import WITHOUT_THE_TWIST
 from hybridlab.course.labs.lab06.overlap import STEPS, given_by, pipeline_of, rings_of
 from hybridlab.course.labs.lab06.tasks import changed_step
 from hybridlab.course.tasks import TASKS, check
@@ -251,6 +253,16 @@ def test_the_cases_have_every_edge() -> None:
         "late weight",
     ):
         assert any(edge in each for each in words), edge
+
+
+def test_a_forgotten_change_is_named_under_every_twist() -> None:
+    """On the cases with several rings on a device and with several replicas, where each change shows."""
+    build_of = TASKS["lab06.t5"].instance(None).data
+    few = [case for case in build_of.public_cases if "1 device with 2 stages" in case.words or "3 replicas" in case.words]
+    short = replace(build_of, cases=lambda rng: few)
+    for twist in build_of.variants:
+        feedback = short.with_twist(twist).judged(rings)
+        assert (feedback.code, feedback.messages[0]) == ("twist-missed", WITHOUT_THE_TWIST), twist.name
 
 
 def test_a_wrong_program_gets_a_picture_with_its_first_wrong_ring() -> None:

@@ -1,6 +1,6 @@
-"""The steps on which a student's overlapped rings are tried, and programs with a wrong rule."""
+"""The steps on which a student's overlapped rings are tried, programs with a wrong rule, and twists."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -9,6 +9,8 @@ from hybridlab.checks import counted, short_repr
 from hybridlab.costs import Costs
 from hybridlab.course.checking.answers import Unordered, plain_values, require_count, require_number, require_orders
 from hybridlab.course.checking.builds import Case, KnownMistake
+from hybridlab.course.checking.maps import Map, numbers, one_way, refuse, scaled
+from hybridlab.course.checking.twists import Example, Twist
 from hybridlab.errors import HybridLabError
 from hybridlab.schedule import Schedule
 from hybridlab.schedules import REGISTRY, build
@@ -20,6 +22,7 @@ from hybridlab.timeline import Timeline
 
 Rows = list[dict[str, Any]]  # of Timeline.to_rows()
 Rings = dict[int, tuple[float, float]]  # start and end of the ring of each stage
+Times = Callable[[float, float, tuple[Any, ...]], tuple[float, float]]  # of a ring, and the arguments of the call
 
 EVEN, BY_DEVICE, BY_RANK = "", ", some devices slower", ", one replica slower"
 # No registered schedule with 2 stages on a device has this: the gradients of stage 0 are complete before those of stage 1.
@@ -30,7 +33,7 @@ STEPS = [
     ("1f1b", 1, 2, 1, 1, EVEN, 4),
     ("1f1b", 2, 2, 1, 1, EVEN, 10),
     ("gpipe", 2, 2, 3, 1, EVEN, 12),
-    ("zb-h1", 2, 2, 2, 1, EVEN, 5),
+    ("zb-h1", 2, 3, 2, 1, EVEN, 5),
     ("1f1b", 2, 3, 4, 1, BY_RANK, 3),
     ("1f1b", 3, 2, 5, 1, BY_DEVICE, 20),
     ("gpipe", 4, 2, 4, 1, BY_RANK, 30),
@@ -91,11 +94,16 @@ def pipeline_of(name: str, devices: int, microbatches: int, chunks: int) -> Sche
 def given_by(rows: Rows) -> Given:
     """Return the timeline of all ranks whose rows these are."""
     ranks = 1 + max(row["device"] for row in rows)
-    replicas = sum(row["op"] == "0F0" for row in rows)
+    replicas = replicas_in(rows)
     orders = [[row["op"] for row in rows if row["device"] == device] for device in range(ranks // replicas)]
     schedule = replicate(Schedule("the step", require_orders([" ".join(order) for order in orders])), replicas)
     start, end = (np.array([row[name] for row in rows]) for name in ("start", "end"))
     return Given(Timeline(schedule, start, end), ranks // replicas, replicas)
+
+
+def replicas_in(rows: Rows) -> int:
+    """Return the number of replicas: each of them runs the first forward of stage 0 once."""
+    return sum(row["op"] == "0F0" for row in rows)
 
 
 def rings_of(given: Given, ring_time: float, overlap: bool = True) -> Rings:
@@ -187,7 +195,7 @@ def _after_the_device(rows: Rows, ring_time: float) -> Rings:
     return {stage: (start := ready[stage % devices] + last[stage] * ring_time, start + ring_time) for stage in ready}
 
 
-MISTAKES = [
+MISTAKES = (
     KnownMistake(
         "waits-for-the-pipelines",
         "these rings wait until the pipelines have ended: under overlap each waits for the gradients of its own stage",
@@ -197,6 +205,7 @@ MISTAKES = [
         "link-never-busy",
         "the rings of a device share its link: here two of them run at the same time",
         lambda rows, ring_time: _at_once(_ready(rows), ring_time),
+        under={"link-rests": "the rings of a device share its link, which pauses after each of them: here a ring waits for no other one"},
     ),
     KnownMistake(
         "input-gradients",
@@ -247,10 +256,108 @@ MISTAKES = [
         "no-time",
         "these rings take no time: the end of a ring is its start plus ring_time",
         lambda rows, ring_time: _at_once(_ready(rows), 0.0),
+        under={
+            "one-half": "these rings take no time: the end of a ring is its start plus twice ring_time",
+            "one-step": "these rings take no time: the end of a ring is its start plus 2(D-1) times ring_time",
+            "start-and-length": "these rings take no time: ring_time says how long they take",
+            "optimiser-ends": "these rings take no time: the optimiser of a stage starts when its ring has ended",
+        },
     ),
     KnownMistake(
         "length-for-the-end",
         "the second number of a ring is the time at which it ends, not how long it takes",
         lambda rows, ring_time: {stage: (start, ring_time) for stage, start in _ready(rows).items()},
+        under={
+            "start-and-length": None,
+            "optimiser-ends": "the second number is the time at which the optimiser ends, not how long it takes from the start of the ring",
+        },
     ),
-]
+)
+
+
+class Sample(list[dict[str, Any]]):
+    """Rows for an example. In a sentence the first of them stands for all."""
+
+    def __repr__(self) -> str:
+        first = {name: self[0][name] for name in ("device", "stage", "kind", "start", "end", "duration") if name in self[0]}
+        return f"[{first}, ... as in the second example]"
+
+
+def _times(apply: Times, undo: Times) -> Map:
+    """Return the map of the two times of each ring."""
+
+    def change(times_of: Times) -> Callable[[Any, tuple[Any, ...]], Any]:
+        def changed(rings: Any, case: tuple[Any, ...]) -> Any:
+            if not isinstance(rings, (dict, list, tuple, np.ndarray)):
+                refuse(rings, "a dict from each stage to two times")
+            by_stage = rings.items() if isinstance(rings, dict) else enumerate(rings)
+            return {stage: times_of(*times, case) for stage, times in by_stage}
+
+        return changed
+
+    return Map(change(apply), change(undo))
+
+
+def _steps(case: tuple[Any, ...]) -> int:
+    return max(2 * (replicas_in(case[0]) - 1), 1)  # a ring of one replica has no steps, and takes no time
+
+
+def _last_end(case: tuple[Any, ...]) -> float:
+    return float(max(row["end"] for row in case[0]))
+
+
+def _with_durations(rows: Rows) -> Rows:
+    without_end = ([(name, value) for name, value in row.items() if name != "end"] for row in rows)
+    return type(rows)({**dict(items), "duration": row["end"] - row["start"]} for items, row in zip(without_end, rows, strict=True))
+
+
+OPTIMISER = 5.0  # ms
+SECOND_EXAMPLE = simulate(replicate(build("interleaved", 1, 1, 2), 2), Costs(forward=10, backward=20))  # of the text
+EXAMPLES = (Example((Sample(SECOND_EXAMPLE.to_rows()), 30), {0: (50.0, 80.0), 1: (20.0, 50.0)}),)
+TWISTS = (
+    Twist(
+        "one-half",
+        "ring_time is the time of the reduce-scatter alone; the all-gather takes as long again",
+        given={1: scaled(1 / 2)},
+        about="ring_time",
+    ),
+    Twist(
+        "one-step",
+        "ring_time is the time of one step of the ring, which has 2(D-1) steps for D replicas",
+        given={1: numbers(lambda time, case: time / _steps(case), lambda time, case: time * _steps(case))},
+        about="ring_time",
+    ),
+    Twist(
+        "link-rests",
+        "after each ring its ranks pause for as long as it took, before their next ring; the end is without the pause",
+        given={1: scaled(1 / 2)},  # so a ring of the text is one of the twist with its pause
+        result=_times(lambda start, end, case: (start, end - case[1] / 2), lambda start, end, case: (start, end + case[1] / 2)),
+        about="ring_time",
+    ),
+    Twist(
+        "start-and-length",
+        "the function returns (start, length) for each stage: the start of its ring, and its length",
+        result=_times(lambda start, end, case: (start, end - start), lambda start, length, case: (start, start + length)),
+        about="result",
+    ),
+    Twist(
+        "after-the-pipelines",
+        "start and end are counted from the end of the last operation of all ranks, and can be negative",
+        result=_times(
+            lambda start, end, case: (start - _last_end(case), end - _last_end(case)),
+            lambda start, end, case: (start + _last_end(case), end + _last_end(case)),
+        ),
+        about="result",
+    ),
+    Twist(
+        "optimiser-ends",
+        f"the second time of a stage is the end of its optimiser, which takes {OPTIMISER:g} ms after the ring; no other ring waits for it",
+        result=_times(lambda start, end, case: (start, end + OPTIMISER), lambda start, end, case: (start, end - OPTIMISER)),
+        about="result",
+    ),
+    Twist(
+        "durations",
+        'a row has "duration" in place of "end": how long the operation takes, in ms, from its "start" on',
+        given={0: one_way(_with_durations)},
+    ),
+)

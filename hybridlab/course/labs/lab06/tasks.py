@@ -7,20 +7,24 @@ import numpy as np
 from hybridlab.checks import counted, known_name
 from hybridlab.collectives import Link
 from hybridlab.costs import Costs
-from hybridlab.course.published import report
-from hybridlab.course.checking.answers import (
-    require_number,
-    require_parts,
-    require_text,
-)
+from hybridlab.course.checking.answers import require_number, require_parts, require_text, same
 from hybridlab.course.checking.builds import build_task
-from hybridlab.course.checking.answers import same
 from hybridlab.course.checking.checking import Feedback, right, task, wrong
 from hybridlab.course.checking.drawing import Drawing, with_rings
 from hybridlab.course.checking.expressions import filled
-from hybridlab.course.labs.lab06.overlap import MISTAKES, Rings, Rows, given_by, read_rings, rings_of, steps_of_many_kinds
-from hybridlab.course.labs.lab06.overlap_twists import OVERLAP_TWISTS
 from hybridlab.course.checking.questions import Number, Question, number_task
+from hybridlab.course.labs.lab06.overlap import (
+    EXAMPLES,
+    MISTAKES,
+    TWISTS,
+    Rings,
+    Rows,
+    given_by,
+    read_rings,
+    rings_of,
+    steps_of_many_kinds,
+)
+from hybridlab.course.published import report
 from hybridlab.schedules import build
 from hybridlab.step import HybridStep, hybrid_step
 from hybridlab.wire import FP16, WireFormat
@@ -99,16 +103,25 @@ def a_step_by_hand(replicas: int = 4, microbatches: int = 6, forward: int = 10, 
     return Question(prompt, [length], "the pipeline, then 2(D-1) steps of all rings at the same time, then all optimisers at the same time")
 
 
-@number_task("lab06.t2", title="Microbatches for an efficiency of 90 %", points=2)
-def microbatches_for_an_efficiency() -> Question:
-    """Ask for the smallest M with an efficiency of 0.9 in the step of the report."""
+@number_task(
+    "lab06.t2",
+    title="Microbatches for an efficiency of 90 %",
+    points=2,
+    draws={"forward": (30, 40, 50, 60), "ring_step": (10, 15, 20, 25, 30, 40)},
+)
+def microbatches_for_an_efficiency(forward: float = report.FORWARD, ring_step: float = report.RING_STEP) -> Question:
+    """Ask for the smallest M with an efficiency of 0.9 in a step as that of the report."""
     least = 3.6
 
-    one, two = _step_of_the_report(1), _step_of_the_report(2)
+    def step_with(microbatches: int) -> HybridStep:
+        costs = Costs(forward=forward, backward=report.BACKWARD)
+        return hybrid_step(build("1f1b", report.STAGES, microbatches), costs, report.REPLICAS, ring_step=ring_step)
+
+    one, two = step_with(1), step_with(2)
     each = two.makespan - one.makespan  # ms that one microbatch more takes
     times = {"alone": one.single_device_time, "each": each, "others": one.makespan - each}
     reached = "with {counted(value, 'microbatch')} the speedup is {alone * value / (others + each * value):.3f}"
-    fewest = next(count for count in range(1, 100) if _step_of_the_report(count).speedup >= least)
+    fewest = next(count for count in range(1, 100) if step_with(count).speedup >= least)
     of_one = "M counts the microbatches of one replica, and all replicas have as many"
     count = Number(
         "a number of microbatches",
@@ -120,9 +133,13 @@ def microbatches_for_an_efficiency() -> Question:
         code="too-few",
         given=times,
         mistakes=[
-            (9, "bubble-alone", f"9 comes from the bubble alone, M/(M+1): the ring takes its 40 ms as well, and {reached}"),
-            (24, "both-replicas", f"{of_one}: {reached}, more than enough"),
-            (6, "shared", f"{of_one}: {reached}, not enough"),
+            (
+                9,
+                "bubble-alone",
+                f"9 comes from the bubble alone, M/(M+1): the ring takes its {one.all_reduce_time:g} ms as well, and {reached}",
+            ),
+            (2 * fewest, "both-replicas", f"{of_one}: {reached}, more than enough"),
+            (-(-fewest // 2), "shared", f"{of_one}: {reached}, not enough"),
             (
                 "value > truth",
                 "more-than-enough",
@@ -130,7 +147,10 @@ def microbatches_for_an_efficiency() -> Question:
             ),
         ],
     )
-    prompt = f"give the smallest number of microbatches of each replica with which the report's four GPUs reach a speedup of {least:g}"
+    prompt = (
+        f"give the smallest number of microbatches of each replica with which the report's four GPUs reach a speedup of {least:g}, "
+        f"if a forward takes {forward:g} ms, a backward {report.BACKWARD:g} ms and a step of a ring {ring_step:g} ms"
+    )
     with_fewest = filled(reached, {**times, "value": fewest})
     lesson = f"{with_fewest}; fill, drain and ring take the same time for every M, and count less the more there is to do"
     return Question(prompt, [count], lesson)
@@ -240,7 +260,8 @@ def changed_step(*changes: str) -> HybridStep:
     signature="overlapped_rings(rows, ring_time)",
     cases=steps_of_many_kinds,
     mistakes=MISTAKES,
-    twists=OVERLAP_TWISTS,
+    twists=TWISTS,
+    examples=EXAMPLES,
     reads=read_rings,
     lesson="a ring starts when the last replica has the last gradient of its stage, and when the link of its devices is free",
 )
@@ -279,8 +300,3 @@ def _judge_ring(stage: int, rings: Rings, goal: Rings, rows: Rows, ring_time: fl
     if start > first + WITHIN:
         return wrong("later-than-it-could", f"{ring} runs {runs}, but it could start at {first:g} ms: {ready}, and the link is free")
     return wrong("wrong-length", f"{ring} runs {runs}, but a ring takes {ring_time:g} ms")
-
-
-def _step_of_the_report(microbatches: int) -> HybridStep:
-    costs = Costs(forward=report.FORWARD, backward=report.BACKWARD)
-    return hybrid_step(build("1f1b", report.STAGES, microbatches), costs, report.REPLICAS, ring_step=report.RING_STEP)
