@@ -9,6 +9,7 @@ from hybridlab.checks import short_repr
 from hybridlab.errors import HybridLabError
 from hybridlab.schedule.schedule import Schedule
 
+# at most nine digits, so that every number fits in an array
 WORDS = re.compile(r"(run) (\S+)|(send) (\S+) to (\d{1,9})|(receive) (\S+) from (\d{1,9})")
 
 
@@ -22,7 +23,7 @@ class Action(NamedTuple):
     op : str
         The operation that runs, or whose output is sent.
     peer : int
-        The other rank of a message; -1 if the action is no message.
+        The other rank of a message; -1 if the action is not a message.
 
     Examples
     --------
@@ -42,7 +43,8 @@ class Action(NamedTuple):
 
 
 def read_action(text: Any) -> Action:
-    """Return the action that a text names, or raise."""
+    """Return the action that a text names; raise an error if the text is no action."""
+    # a long text cannot be an action: do not search it
     found = WORDS.fullmatch(text) if isinstance(text, str) and len(text) < 100 else None
     if found is None:
         known = "'run 1F0', 'send 0F0 to 1' or 'receive 0F0 from 0'"
@@ -52,7 +54,7 @@ def read_action(text: Any) -> Action:
 
 
 def inputs_from_others(schedule: Schedule) -> dict[str, str]:
-    r"""Return for each operation that needs a message the operation of another device whose output it needs.
+    r"""Return a dict from each operation that needs a message to the operation on another device whose output the message brings.
 
     >>> from hybridlab.schedule import Schedule
     >>> inputs_from_others(Schedule.parse("0F0 0B0\n1F0 1B0"))

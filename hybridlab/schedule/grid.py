@@ -18,7 +18,7 @@ from hybridlab.errors import HybridLabError
 from hybridlab.schedule.ops import B, F, I, W
 
 LAST_SLOT = 2**35  # the largest slot; its product with the number of devices stays below 2**63
-KIND_OF_PLANE = readonly(np.array([F, B, W]))
+KIND_OF_PLANE = readonly(np.array([F, B, W]))  # a backward with a weight gradient becomes I later
 NONE = -1  # the second place of a turn that has only one operation
 
 
@@ -51,8 +51,9 @@ def needed_lines(planes: int, lines: int, stages: int) -> Ints:
            [ 2,  3]])
     """
     line = np.arange(planes * lines)
+    # forwards: the stage before; backwards: the stage after; weight gradients: the same line in the plane of backwards
     needed: Ints = line + np.repeat([-1, 1, -lines], lines)[: line.size]
-    needed[0:lines:stages] = -1
+    needed[0:lines:stages] = -1  # the input of a first stage is data
     last = slice(lines + stages - 1, 2 * lines, stages)
     needed[last] = line[last] - lines
     return readonly(needed)
@@ -85,11 +86,11 @@ def slots_in_order(orders: Sequence[Sequence[tuple[int, int]]], shape: tuple[int
     needed = needed_lines(planes, lines, lines // copies)
     first = np.where(needed < 0, NONE, needed * microbatches)[:, None]
     source = np.where(first < 0, NONE, first + np.arange(microbatches)).ravel().tolist()
-    source.append(NONE)
-    unknown = -2
+    source.append(NONE)  # what the index NONE (-1) finds: no operation needs no operation
+    unknown = -2  # not -1, which is the slot of an operation that is not needed
     slots = [unknown] * (planes * lines * microbatches) + [-1]  # the index NONE (-1) finds the last entry, a slot before all other slots
-    done, clock = [0] * len(orders), [-1] * len(orders)
-    waiting: dict[int, int] = {}
+    done, clock = [0] * len(orders), [-1] * len(orders)  # of each device: the turns that it has run, and its last slot
+    waiting: dict[int, int] = {}  # from a place whose slot is unknown to the device that waits for it
     ready = list(range(len(orders)))
     while ready:
         device = ready.pop()
@@ -109,7 +110,7 @@ def slots_in_order(orders: Sequence[Sequence[tuple[int, int]]], shape: tuple[int
                         ready.append(waiting.pop(place))
         clock[device], done[device] = now, turn
     grid = np.array(slots[:-1], dtype=np.intp).reshape(shape)
-    return np.maximum(grid, -1)
+    return np.maximum(grid, -1)  # unknown becomes -1: these operations wait for ever
 
 
 def checked_slots(slots: npt.ArrayLike) -> Ints:
@@ -175,10 +176,11 @@ def rows_of(slots: Ints, device_of: tuple[int, ...], copies: int = 1) -> dict[st
     row_of = np.full((planes * lines, microbatches), -1)
     row_of.ravel()[place] = np.arange(place.size)
     source_of = row_of[needed]
-    source_of[0:lines:stages] = -1
+    source_of[0:lines:stages] = -1  # the index -1 found the last line
     # One array for all columns: memory for few large arrays takes less time than memory for many.
     kind, stage, microbatch, device, source, slot = np.empty((6, place.size), dtype=np.intp)
     line = place // microbatches
+    # mode="clip", because numpy copies the result through a buffer if it has to raise for a wrong index
     KIND_OF_PLANE.repeat(lines).take(line, out=kind, mode="clip")
     (np.arange(planes * lines) % stages).take(line, out=stage, mode="clip")
     line_device.take(line, out=device, mode="clip")
@@ -187,6 +189,7 @@ def rows_of(slots: Ints, device_of: tuple[int, ...], copies: int = 1) -> dict[st
     line *= microbatches
     np.subtract(place, line, out=microbatch)
     if planes == 3:
+        # the source of a weight gradient is its input gradient
         halves = source[kind == W]
         kind[halves[halves >= 0]] = I
     shares = np.flatnonzero((slot[1:] == slot[:-1]) & (device[1:] == device[:-1])) if shared else np.zeros(0, dtype=np.intp)
@@ -203,8 +206,9 @@ def sources_come_first(slots: Ints, copies: int = 1) -> bool:
     planes, lines, microbatches = slots.shape
     by_line, stages = slots.reshape(-1, microbatches), lines // copies
     source = by_line[needed_lines(planes, lines, stages)]
-    source[0:lines:stages] = -1
+    source[0:lines:stages] = -1  # the index -1 found the last line
     later = source < by_line
+    # Cells without an operation hold -1 and are no fault. Most grids have none, so the short test comes first.
     return bool(later.all() or (later | (by_line < 0)).all())
 
 
@@ -213,18 +217,20 @@ def _places_by_device_and_slot(by_line: Ints, line_device: Ints, devices: int) -
 
     The places of an overlapped pair keep their order.
     """
-    length = 2 + int(by_line.max())
+    length = 2 + int(by_line.max())  # the slots from -1 to the largest
     key = (by_line + (1 + length * line_device)[:, None]).ravel()
+    # a table with many empty cells would take longer than sorting
     if devices * length <= 4 * key.size:
         # Sort in linear time: write each place into the cell of its device and slot. Column 0 is for the slot -1, and is left out below.
         cells = np.full((devices, length), -1)
         cells.ravel()[key] = np.arange(key.size)
         cells = cells[:, 1:]
         place = cells[cells >= 0]
+        # two operations in one slot share a cell, and one of them is lost
         if place.size == key.size or place.size == np.count_nonzero(by_line >= 0):
             return place, False
     number = np.flatnonzero(by_line >= 0)
     key = key[number]
-    order = np.argsort(key, kind="stable")
+    order = np.argsort(key, kind="stable")  # the forward of an overlapped pair stays before the backward
     key = key[order]
     return number[order], bool((key[1:] == key[:-1]).any())

@@ -30,8 +30,9 @@ _WORDS = {Kind.F: "forward", Kind.B: "backward", Kind.I: "input gradient", Kind.
 KINDS = tuple(Kind)  # the arrays of a schedule hold a kind as its index in this tuple
 CODE = {kind: code for code, kind in enumerate(KINDS)}
 F, B, I, W = range(len(KINDS))  # noqa: E741 - the field's letters
-_OWN_INPUT = {Kind.B: Kind.F, Kind.I: Kind.F, Kind.W: Kind.I}
+_OWN_INPUT = {Kind.B: Kind.F, Kind.I: Kind.F, Kind.W: Kind.I}  # B and I read the activation that F has stored
 
+# at most nine digits, so that every number fits in an array
 _TEXT = re.compile(r"([0-9]{1,9})([FBIW])([0-9]{1,9})")
 
 

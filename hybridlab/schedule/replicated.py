@@ -43,14 +43,15 @@ class Replicated(Operations):
 
 
 def side_by_side(schedule: Schedule, replicas: int) -> Replicated:
-    """Return the operations of several ``replicas`` of a schedule; ``hybridlab.step.replicate`` checks the arguments first."""
+    """Return the operations of ``replicas`` pipelines that run one schedule; ``hybridlab.step.replicate`` checks the arguments first."""
     size = schedule.kind.size
     replica = np.arange(replicas)[:, None]
     arrays = {column: np.tile(getattr(schedule, column), replicas) for column in ("kind", "stage", "microbatch", "slot")}
     arrays["device"] = (schedule.device + replica * schedule.devices).ravel()
     arrays["source"] = np.where(schedule.source >= 0, schedule.source + replica * size, -1).ravel()
     fields = {name: getattr(schedule, name) for name in ("name", "microbatches", "paths", "copy_of")}
-    made = object.__new__(Replicated)
+    # a frozen dataclass without __init__: its fields can be set only in this way
+    result = object.__new__(Replicated)
     for name, value in {**fields, **{column: readonly(array) for column, array in arrays.items()}, "replicas": replicas}.items():
-        object.__setattr__(made, name, value)
-    return made
+        object.__setattr__(result, name, value)
+    return result

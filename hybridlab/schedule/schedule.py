@@ -25,8 +25,8 @@ Walk = tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...], tuple[int, ...]]
 class Operations(Frozen):
     """Operations on devices in running order, as arrays; this is the base class of a schedule and of its replicas.
 
-    Its length is the number of devices. Indexing and iterating give the same as for ``orders``. The arrays have one row for each
-    operation, device by device in running order:
+    Its length is the number of devices. An index, a slice and a loop give the same as those of ``orders``. The arrays have one row for
+    each operation, device by device in running order:
 
     - ``kind``: index into F, B, I, W
     - ``stage``, ``microbatch``, ``device``: whole numbers from 0
@@ -87,7 +87,7 @@ class Operations(Frozen):
     @property
     def before(self) -> Ints:
         """For each row, the row that runs before it on its device, or -1; both rows of an overlapped pair have the same entry."""
-        before = np.arange(-1, self.kind.size - 1)
+        before = np.arange(-1, self.kind.size - 1)  # rows stand in running order
         before[self.first] = -1
         if self.pairs.size:
             before[self.pairs + 1] = before[self.pairs]
@@ -103,6 +103,7 @@ class Operations(Frozen):
     def steps(self) -> Ints:
         """For each row, the number of its slot among the slots in use; 0, 1, 2, ... without a gap."""
         last = int(self.slot.max())
+        # the slots have large gaps: a table of all slots would take longer than sorting
         if last > 4 * self.slot.size:
             return readonly(np.unique(self.slot, return_inverse=True)[1])
         used = np.zeros(last + 1, dtype=np.bool_)
@@ -126,11 +127,12 @@ class Operations(Frozen):
         return next(self.walk_in_parts(self.kind.size))
 
     def walk_in_parts(self, most: int) -> Iterator[Walk]:
-        """Return the tuples of ``walk`` in parts, each with at most ``most`` operations."""
+        """Yield the tuples of ``walk`` in pieces, each with at most ``most`` operations."""
         order, before, code = sorted_places(self.slot), self.before, self.kind + 4 * self.crosses
         for low in range(0, order.size, most):
             rows = order[low : low + most]
             source = self.source[rows]
+            # tuples of Python's own numbers, because a loop over an array makes a new object for each number
             yield tuple(rows.tolist()), tuple(source.tolist()), tuple(before[rows].tolist()), tuple(code[rows].tolist())
 
     @cached_property
@@ -198,13 +200,14 @@ class Operations(Frozen):
         """
         try:
             row = self._row_of.get(op) if isinstance(op, Op) else None
-        except TypeError:  # an Op may have been made from values that have no hash
+        except TypeError:  # an Op can hold values that have no hash
             row = None
         if row is None:
             message = f"{short_repr(op)} is not an operation of schedule {self.name!r}: its first is {self.ops[0]}"
             raise HybridLabError(message, "unknown-operation")
         known, source = self.ops[row], self.source[row]
         needed = (known.own_input, self.ops[source] if source >= 0 else None)
+        # without doubles: for the backward on the last stage, both are its forward
         return tuple(dict.fromkeys(each for each in needed if each is not None))
 
     @cached_property
@@ -212,6 +215,7 @@ class Operations(Frozen):
         return {op: row for row, op in enumerate(self.ops)}
 
     def _key(self) -> tuple[Any, ...]:
+        # not the slots: two schedules are equal if their orders are
         columns = (each.tobytes() for each in (self.kind, self.stage, self.microbatch, self.copy_of, self.pairs))
         return (self.name, self.paths, self.microbatches, *columns)
 
@@ -310,10 +314,10 @@ class Schedule(Operations):
             message = f"slots must have the stages of each of the {copies} copies, not {lines} stages in all"
             raise HybridLabError(message, "wrong-shape")
         devices = devices_of(device_of, lines)
-        made = object.__new__(cls)
+        schedule = object.__new__(cls)  # without __init__, which checks every operation and takes much longer
         paths = tuple(devices[line : line + lines // copies] for line in range(0, lines, lines // copies))
-        made._fill(checked_text(name, "a schedule's name"), grid, paths)
-        return made if _proven(made, grid) else cls(name, made.turns)
+        schedule._fill(checked_text(name, "a schedule's name"), grid, paths)
+        return schedule if _proven(schedule, grid) else cls(name, schedule.turns)
 
     def _fill(self, name: str, slots: Ints, paths: tuple[tuple[int, ...], ...]) -> None:
         """Set every field from a grid of slots."""
@@ -321,9 +325,10 @@ class Schedule(Operations):
         if len(paths) == 1:
             columns["copy_of"] = np.zeros(slots.shape[2], dtype=np.intp)
         else:
-            has_forward = slots[0].reshape(len(paths), -1, slots.shape[2]) >= 0
+            has_forward = slots[0].reshape(len(paths), -1, slots.shape[2]) >= 0  # shape (copies, stages, microbatches)
             columns["copy_of"] = has_forward.any(axis=1).argmax(axis=0)
         arrays = {field: readonly(column) for field, column in columns.items()}
+        # past the frozen dataclass, whose fields cannot be assigned
         self.__dict__.update(arrays, name=name, microbatches=slots.shape[2], paths=paths)
 
     def __eq__(self, other: object) -> bool:
@@ -361,9 +366,9 @@ class Schedule(Operations):
 
         Empty cells are skipped. Communication, such as ``0SEND_F1``, is left out; :attr:`left_out` and the ``repr`` say what it was.
         """
-        made = cls(name, split_csv(text))
-        made.__dict__["_left_out"] = communication_in_csv(text)
-        return made
+        schedule = cls(name, split_csv(text))
+        schedule.__dict__["_left_out"] = communication_in_csv(text)  # not a field: it does not change the schedule
+        return schedule
 
     @property
     def left_out(self) -> dict[str, int]:

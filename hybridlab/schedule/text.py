@@ -13,7 +13,7 @@ Turns = tuple[tuple[Turn, ...], ...]  # the turns of each device in running orde
 MOST_LINES = 32  # an error shows at most this many lines; if there are more devices, it shows only lines with a mark
 WINDOW = 12  # a long line shows this many turns before its first mark, and twice as many after it
 
-_LABEL = re.compile(r"\s*device\s+([0-9]{1,9})(?:\s*:|(?=\s|$))", re.IGNORECASE)
+_LABEL = re.compile(r"\s*device\s+([0-9]{1,9})(?:\s*:|(?=\s|$))", re.IGNORECASE)  # the colon may be missing
 _PAIR = re.compile(r"\(([^();]*);([^();]*)\)(?:OVERLAP_F_B)?")  # torch.distributed.pipelining adds OVERLAP_F_B in its CSV
 # Words of torch.distributed.pipelining that are no operations; each fills a cell of a CSV.
 _COMMUNICATION = re.compile(
@@ -44,7 +44,7 @@ def read_orders(orders: Iterable[Iterable[Op | str | tuple[Op | str, ...]]]) -> 
     True
     """
     try:
-        listed = [_listed_order(order) for order in ([orders] if isinstance(orders, str) else orders)]
+        listed = [_list_order(order) for order in ([orders] if isinstance(orders, str) else orders)]
     except TypeError:
         raise InvalidSchedule(f"orders must be one sequence of operations a device, not {short_repr(orders)}", "not-a-list") from None
     return tuple(tuple(_read_turn(turn, device, position) for position, turn in enumerate(order)) for device, order in enumerate(listed))
@@ -89,7 +89,7 @@ def join_marked(orders: Sequence[Sequence[Turn]], marks: Container[tuple[int | N
     marked = []
     for device, order in enumerate(orders):
         words = [f"[{turn_text(turn)}]" if (device, position) in marks else turn_text(turn) for position, turn in enumerate(order)]
-        first = next((position for position, word in enumerate(words) if word[0] == "["), None)
+        first = next((position for position, word in enumerate(words) if word[0] == "["), None)  # the first mark of this line
         start, stop = max(0, (first or 0) - WINDOW), (first or 0) + 2 * WINDOW
         window = ["..."] * (start > 0) + words[start:stop] + ["..."] * (stop < len(words))
         lines.append(f"device {device}: {' '.join(window)}")
@@ -127,14 +127,15 @@ def split_text(text: str) -> Turns:
             message = f"line {number}, column 1: device {len(orders)} must come here, not device {label.group(1)}"
             raise InvalidSchedule(message, "wrong-device-number")
         orders.append(_split_line(number, line, label.end() if label else 0, re.compile(_IN_BRACKETS + r"\S+")))
-    return _not_empty(orders)
+    return _require_lines(orders)
 
 
 def split_csv(text: str) -> Turns:
     """Return the orders in the CSV ``text``, which has one line of turns for each device; empty cells and communication are skipped."""
     word = re.compile(_IN_BRACKETS + r"[^\s,](?:[^,]*[^\s,])?")
+    # spaces in place of the words, so that errors name the right column
     lines = ((number, _COMMUNICATION.sub(lambda found: " " * len(found.group()), line)) for number, line in _numbered_lines(text))
-    return _not_empty([_split_line(number, line, 0, word) for number, line in lines])
+    return _require_lines([_split_line(number, line, 0, word) for number, line in lines])
 
 
 def communication_in_csv(text: str) -> dict[str, int]:
@@ -146,7 +147,7 @@ def communication_in_csv(text: str) -> dict[str, int]:
     return dict(Counter(_COMMUNICATION.findall(text)))
 
 
-def _listed_order(order: Iterable[Op | str | tuple[Op | str, ...]]) -> list[Op | str | tuple[Op | str, ...]]:
+def _list_order(order: Iterable[Op | str | tuple[Op | str, ...]]) -> list[Op | str | tuple[Op | str, ...]]:
     """Return a device's order as a list; raise an error if it is a single operation or a text instead of a sequence."""
     if isinstance(order, (str, Op)):
         wanted = 'a device\'s order is a sequence of operations, such as ["0F0", "0B0"]'
@@ -157,7 +158,7 @@ def _listed_order(order: Iterable[Op | str | tuple[Op | str, ...]]) -> list[Op |
 def _read_turn(turn: Op | str | tuple[Op | str, ...], device: int, position: int) -> Turn:
     """Return one element of a device's order as a turn; an error names the device and the position."""
     try:
-        if isinstance(turn, (tuple, list)) and not isinstance(turn, Op):
+        if isinstance(turn, (tuple, list)) and not isinstance(turn, Op):  # an Op is a tuple, too
             return tuple(Op.parse(str(op) if isinstance(op, Op) else op) for op in turn)
         return _parse_turn(str(turn) if isinstance(turn, Op) else turn)
     except HybridLabError as why:
@@ -189,7 +190,8 @@ def _split_line(number: int, line: str, start: int, word: re.Pattern[str]) -> tu
     return tuple(turns)
 
 
-def _not_empty(orders: list[tuple[Turn, ...]]) -> Turns:
+def _require_lines(orders: list[tuple[Turn, ...]]) -> Turns:
+    """Return the orders of all lines; raise an error if there are none."""
     if not orders:
         raise InvalidSchedule("the text is empty: write one line a device, like: device 0: 0F0 0B0", "empty")
     return tuple(orders)

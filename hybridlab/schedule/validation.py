@@ -105,16 +105,17 @@ def slots_of(name: str, orders: Turns) -> tuple[Ints, tuple[tuple[int, ...], ...
     placed = [PlacedOp(op, device, position) for device, order in enumerate(orders) for position, turn in enumerate(order) for op in turn]
     paths = paths_of(placed)
     faults = list(islice(_incomplete(placed, len(orders), paths), MOST_FAULTS)) + list(_wrong_pairs(orders))
-    backwards = list(_too_early(placed))
+    too_early = list(_too_early(placed))
     if faults:
-        problems = tuple(faults + backwards)
+        problems = tuple(faults + too_early)
         raise InvalidSchedule(_report(name, orders, problems), problems[0].code, problems)
     stages = len(paths.copies[0])
-    shape = (3, len(paths.copies) * stages, len(paths.copy_of))
+    shape = (3, len(paths.copies) * stages, len(paths.copy_of))  # the plane of weight gradients can be empty
     place_of = {op: _grid_index(op, paths, stages, shape) for op, _, _ in placed}
     places = [[(place_of[turn[0]], place_of[turn[1]] if len(turn) == 2 else NONE) for turn in order] for order in orders]
     grid = slots_in_order(places, shape, len(paths.copies))
-    blocked = tuple(backwards) or tuple(_blocked(orders, paths, grid.ravel(), place_of))
+    # An operation before its own input is a deadlock with itself. It is the cause, so the devices that wait for it are not named.
+    blocked = tuple(too_early) or tuple(_blocked(orders, paths, grid.ravel(), place_of))
     if blocked:
         raise Deadlock(_report(name, orders, blocked), blocked[0].code, blocked)
     return grid, tuple(tuple(path[stage] for stage in range(stages)) for path in paths.copies)
@@ -144,12 +145,14 @@ def paths_of(placed: Iterable[PlacedOp]) -> Paths:
     own: dict[int, dict[int, int]] = {}
     for op, device, _ in placed:
         one[op.stage] = device
-        own.setdefault(op.microbatch, {}).setdefault(op.stage, device)
+        own.setdefault(op.microbatch, {}).setdefault(op.stage, device)  # the first operation decides; others must agree with it
     devices = set(one.values())
+    # only paths through all stages: a microbatch that lacks operations does not say how its path goes on
     whole = [dict(sorted(own[microbatch].items())) for microbatch in sorted(own) if len(own[microbatch]) == len(one)]
     copies = [path for place, path in enumerate(whole) if path not in whole[:place]]
     if len(copies) < 2 or not all(_balanced(path, devices) for path in copies):
         return Paths([one], dict.fromkeys(own, 0))
+    # A microbatch that lacks operations fits a path if its own stages do. It gets copy 0 if none fits, and a fault is reported later.
     copy_of = {
         microbatch: next((copy for copy, path in enumerate(copies) if mine.items() <= path.items()), 0) for microbatch, mine in own.items()
     }
@@ -172,7 +175,7 @@ def _incomplete(placed: Sequence[PlacedOp], devices: int, paths: Paths) -> Itera
     gap = next((number for number in range(stages) if number not in device_of), None)
     if gap is not None:
         yield Problem(f"no device runs stage {gap}, but stage {stages - 1} is there: number stages 0, 1, 2, ...", "missing-stage")
-        return
+        return  # each operation of a stage that is not there would be one more fault
     seen = {op.microbatch for op, _, _ in placed}
     if len(seen) < microbatches:
         gap = next(number for number in range(microbatches) if number not in seen)
@@ -181,9 +184,9 @@ def _incomplete(placed: Sequence[PlacedOp], devices: int, paths: Paths) -> Itera
         return
     for op, device, position in placed:
         if paths.device(op) != device:
-            sentence = f"stage {op.stage} stands on device {device} ({op}) and on device {paths.device(op)}"
-            yield Problem(f"{sentence}; a stage lives on one device", "stage-on-two-devices", device, position, op)
-            return
+            sentence = f"stage {op.stage} is on device {device} ({op}) and on device {paths.device(op)}"
+            yield Problem(f"{sentence}; a stage belongs to one device", "stage-on-two-devices", device, position, op)
+            return  # one operation is enough: usually all operations of the stage have this fault
     stages_on = Counter(device_of.values())
     if len({stages_on[device] for device in range(devices)}) > 1:
         counts = ", ".join(f"device {device} holds {stages_on[device]}" for device in range(devices))
@@ -194,7 +197,7 @@ def _incomplete(placed: Sequence[PlacedOp], devices: int, paths: Paths) -> Itera
             often = "twice" if times[op] == 2 else f"{times[op]} times"
             sentence = f"stage {op.stage} runs the {op.kind.words} of microbatch {op.microbatch} {often}"
             yield Problem(sentence, "doubled-operation", device, position, op)
-            times[op] = 1
+            times[op] = 1  # report it once, and not at its other place as well
     yield from _missing_operations(times, stages, microbatches)
 
 
@@ -203,7 +206,7 @@ def _missing_operations(times: Counter[Op], stages: int, microbatches: int) -> I
     for stage in range(stages):
         found: dict[str, list[int]] = {}
         for microbatch in range(microbatches):
-            forward, full, split, weight = (Op(kind, stage, microbatch) in times for kind in Kind)
+            forward, full, split, weight = (Op(kind, stage, microbatch) in times for kind in Kind)  # F, B, I, W
             faults = {
                 "missing-forward": not forward,
                 "missing-backward": not (full or split or weight),
@@ -244,7 +247,7 @@ def _too_early(placed: Sequence[PlacedOp]) -> Iterator[Problem]:
     """Yield a problem for each operation that a device runs before the operation of the same stage whose result it reads."""
     place: dict[tuple[Op, int], int] = {}
     for op, device, position in placed:
-        place.setdefault((op, device), position)
+        place.setdefault((op, device), position)  # of an operation that is doubled, the first position counts
     for op, device, position in placed:
         needed = op.own_input
         if needed and place.get((needed, device), -1) > position:
@@ -255,6 +258,7 @@ def _too_early(placed: Sequence[PlacedOp]) -> Iterator[Problem]:
 def _blocked(orders: Turns, paths: Paths, slots: Ints, place_of: Mapping[Op, int]) -> Iterator[Problem]:
     """Yield a problem for each device that waits for ever, with the operation at which it stops and the one that it waits for."""
     needed_op = _needed_ops(paths, place_of)
+    # the turn at which each device stops; its length if it runs to the end
     at = [next((turn for turn in range(len(order)) if slots[place_of[order[turn][0]]] < 0), len(order)) for order in orders]
     for device, order in enumerate(orders):
         if at[device] < len(order):
@@ -271,6 +275,7 @@ def _blocked(orders: Turns, paths: Paths, slots: Ints, place_of: Mapping[Op, int
 def _circles(problems: Sequence[Problem]) -> Iterator[str]:
     """Yield, in a deadlock, a sentence that names the devices of one circle of devices that wait for each other."""
     waits = {problem.device: problem.waits_for for problem in problems if problem.waits_for is not None}
+    # Each device waits for one that waits as well, so the way from any of them comes to a circle.
     way = list(waits)[:1]
     while way and waits[way[-1]] not in way:
         way.append(waits[way[-1]])

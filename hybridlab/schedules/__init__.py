@@ -1,4 +1,4 @@
-"""The registry of schedules, and the rules of all schedules; a rule is a function that returns slots, and it is registered."""
+"""All named schedules: one rule each, which is a function that returns slots, and the registry of the rules."""
 
 # The registry has the order of these imports. It begins with the simplest schedule.
 from hybridlab.schedules import gpipe, one_f_one_b, looped, hanayo, zero_bubble, controllable_memory, bidirectional  # noqa: I001

@@ -49,7 +49,7 @@ def chimera(devices: int, microbatches: int, chunks: int) -> Ints:
     group, place = np.divmod(microbatch, devices)
     enters = devices * group + 2 * (place % (devices // 2))
     forward, backward = 2 * (enters + stage) + 1, 2 * (enters + 2 * devices - 1 - stage)
-    copy = place // (devices // 2)
+    copy = place // (devices // 2)  # the second half of a group uses the second copy, whose stages run up the devices
     return np.stack([[np.where(copy == each, slots, -1) for each in range(2)] for slots in (forward, backward)]).reshape(
         2, 2 * devices, microbatches
     )
@@ -76,7 +76,7 @@ def dualpipe_v(devices: int, microbatches: int, chunks: int) -> Ints:
     [[0, 2], [4, 6], [-1, 7]]
     """
     device = np.arange(devices)
-    line_of = np.stack([device, 2 * devices - 1 - device], axis=1)
+    line_of = np.stack([device, 2 * devices - 1 - device], axis=1)  # the stages of a device's two chunks
     programs = [_program(devices, microbatches, each) for each in range(devices)]
     return slots_in_order(_turn_places(programs, line_of, 0 * line_of, microbatches).tolist(), (3, 2 * devices, microbatches))
 
@@ -103,7 +103,7 @@ def dualpipe(devices: int, microbatches: int, chunks: int) -> Ints:
     device = np.arange(devices)
     down, up = device, 2 * devices - 1 - device  # the line of the grid for the device's stage in the first copy, and in the second
     from_near = np.where(device < devices // 2, [down, up], [up, down]).T  # side 0: the microbatches from the nearer end
-    half = microbatches // 2
+    half = microbatches // 2  # microbatches 0 to half - 1 enter at device 0, the others at device K-1
     programs = [_program(devices // 2, half, each) for each in range(devices // 2)]
     turns = _turn_places(programs + programs[::-1], from_near, half * (from_near >= devices), microbatches)
     return slots_in_order(turns.tolist(), (3, 2 * devices, microbatches), copies=2)
@@ -116,6 +116,7 @@ def _program(devices: int, microbatches: int, device: int) -> list[tuple[int, in
     if not after:
         steady[:1] = [(F0, NONE), (B1, NONE)]  # no pair on the last device: the other devices wait for this backward
     last = [(B1, NONE), (B0, NONE)] * (device + 1)
+    # the second half of them is split: their weight gradients fill the idle time at the end
     last[device + 1 :] = [(I1 if turn[0] == B1 else I0, NONE) for turn in last[device + 1 :]]
     return [
         *[(F0, NONE)] * (2 * after),

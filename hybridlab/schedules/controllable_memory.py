@@ -92,6 +92,7 @@ def limited_memory_slots(devices: int, microbatches: int, part: int, ahead: bool
     """
     priority = building_block(devices, part)
     horizon = int(priority.max()) + PERIOD * microbatches  # a slot that is later than every slot of the repeated blocks
+    # Weight gradients come after everything else, in the order of their input gradients.
     priority = np.concatenate([priority, horizon + priority[[I1, I0]]])
     capacity = 2 + 2 * ((devices + 1) // part)
     capacity_0 = capacity - 1 - np.arange(devices) // part
@@ -101,11 +102,12 @@ def limited_memory_slots(devices: int, microbatches: int, part: int, ahead: bool
     planned, now, last_entry, done_at_entry = microbatches, 0, 0, done.copy()
     while done.min() < planned:
         may_enter = planned if ahead else min(planned, now // PERIOD + 1)
+        # A pass can run if it has processed fewer microbatches than the pass that it needs. The last entry stands for no pass.
         ready = done < np.append(done, may_enter)[needs]
-        held_0, held_1 = done[F0] - done[W0], done[F1] - done[W1]
+        held_0, held_1 = done[F0] - done[W0], done[F1] - done[W1]  # a weight gradient is the last reader of an activation
         ready[F0] &= held_0 < capacity_0
         ready[:2] &= held_0 + held_1 < capacity
-        rank = np.where(ready, priority + PERIOD * done, 3 * horizon)
+        rank = np.where(ready, priority + PERIOD * done, 3 * horizon)  # larger than every priority
         device = np.flatnonzero(ready.any(axis=0))
         chosen = rank.argmin(axis=0)[device]
         slots[chosen, device, done[chosen, device]] = now

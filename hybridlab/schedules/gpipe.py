@@ -23,5 +23,5 @@ def gpipe(devices: int, microbatches: int, chunks: int) -> Ints:
     ([[0, 1, 2], [1, 2, 3]], [[5, 6, 7], [4, 5, 6]])
     """
     device, microbatch = np.ogrid[:devices, :microbatches]
-    wave = devices - 1 + microbatches
+    wave = devices - 1 + microbatches  # slots from the first forward to the last
     return np.stack([device + microbatch, wave + devices - 1 - device + microbatch])

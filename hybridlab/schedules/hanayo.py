@@ -8,7 +8,7 @@ from hybridlab.arrays import Ints
 from hybridlab.schedules.registry import register
 
 FORWARD, BACKWARD = 1, 2  # the number of slots that an operation takes in the plan, whatever its cost
-FREE, TAKEN = b"\0", b"\1"
+FREE, TAKEN = b"\0", b"\1"  # single bytes, because bytearray.find is a fast search for free slots
 
 
 @register(
@@ -37,7 +37,7 @@ def hanayo(devices: int, microbatches: int, chunks: int) -> Ints:
     ([[0], [1]], [[4], [2]])
     """
     plans, begins = _first_groups(devices, chunks)
-    groups = np.arange(microbatches // devices)
+    groups = np.arange(microbatches // devices)  # whole groups only, as the registration demands
     repeats = np.maximum(groups - len(plans) + 1, 0)  # repetitions of the last plan up to this group; 0 if it has its own plan
     plan = groups - repeats
     begin = np.array(begins)[plan] + repeats * (begins[-1] - begins[-2])
@@ -56,6 +56,7 @@ def _first_groups(devices: int, chunks: int) -> tuple[Ints, list[int]]:
     begins = [0]
     taken: list[bytes] = []
     while True:
+        # what earlier groups have taken from here on; free slots at the end say only how long the row is
         ahead = [bytes(row[begins[-1] :]).rstrip(FREE) for row in rows]
         if ahead == taken:
             return np.array(plans), begins[: len(plans) + 1]
@@ -77,7 +78,7 @@ def _plan_group(rows: list[bytearray], devices: int, chunks: int, begin: int) ->
         turn = first_backward[chunks * devices - 1 - device]
         _mark_taken(row, turn - device, turn)
     slots += [_plan_microbatch(rows, path, begin) for _ in range(1, devices)]
-    return np.moveaxis(np.array(slots, dtype=np.intp), 0, -1)
+    return np.moveaxis(np.array(slots, dtype=np.intp), 0, -1)  # shape (2, stages, devices): one microbatch for each device
 
 
 def _plan_microbatch(rows: list[bytearray], path: list[int], begin: int) -> tuple[list[int], list[int]]:
@@ -99,7 +100,7 @@ def _take_first_free(row: bytearray, earliest: int, width: int) -> int:
     """Mark the first ``width`` adjacent free slots from ``earliest`` on as taken, and return the first of them."""
     place = row.find(FREE * width, earliest)
     if place < 0:
-        row.extend(FREE * (earliest + 64))
+        row.extend(FREE * (earliest + 64))  # more than needed, so that rows seldom grow
         place = row.find(FREE * width, earliest)
     row[place : place + width] = TAKEN * width
     return place

@@ -29,6 +29,7 @@ def interleaved(devices: int, microbatches: int, chunks: int) -> Ints:
     ([[0, 4], [2, 6]], [[5, 9], [3, 7]])
     """
     device, forward, backward = numbers_on_device(devices, microbatches, chunks)
+    # Device 0 runs 2(K-1) + (v-1)K + 1 forwards before its first backward, two slots apart; its first backward comes one slot after them.
     gap = 4 * (devices - 1) + 2 * (chunks - 1) * devices + 1
     slots = np.stack([2 * (device + forward), gap - 2 * device + 2 * backward])
     return slots.reshape(2, chunks * devices, microbatches)
@@ -56,6 +57,7 @@ def looped_bfs(devices: int, microbatches: int, chunks: int) -> Ints:
     """
     chunk, device, microbatch = np.ogrid[:chunks, :devices, :microbatches]
     forward = device + chunk * max(microbatches, devices) + microbatch
+    # backwards in the reverse order, from the slot after the last forward on
     slots = np.stack([forward, 2 * forward.max() + 1 - forward])
     return slots.reshape(2, chunks * devices, microbatches)
 

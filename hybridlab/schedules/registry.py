@@ -9,7 +9,7 @@ from hybridlab.arrays import Ints
 from hybridlab.checks import MOST_CELLS, checked_text, counted, known_name, short_repr, whole_number
 from hybridlab.errors import HybridLabError, UnsupportedSize
 from hybridlab.schedule import Schedule
-from hybridlab.schedules.kept import RecentlyUsed
+from hybridlab.schedules.recently_used import RecentlyUsed
 
 Rule = Callable[[int, int, int], Ints]
 Placement = Literal["looped", "folded"]
@@ -120,7 +120,7 @@ class Family:
         if self.bidirectional and devices % 2:
             near = f"{devices - 1} or {devices + 1}" if devices > 1 else "2"
             return f"{self.name} needs an even number of devices, not {devices}; try {near}"
-        apart = devices if self.whole_groups else self.copies  # divides the number of devices, and therefore also ``least``
+        apart = devices if self.whole_groups else self.copies  # it divides the number of devices, and therefore ``least`` as well
         least = max(apart, self.min_microbatches_per_device * devices)
         if microbatches % apart:
             below = microbatches - microbatches % apart
@@ -129,6 +129,7 @@ class Family:
                 return f"{self.name} needs an even number of microbatches, not {microbatches}; try {near}"
             message = f"{microbatches} is not divisible by {devices}; try {near}"
             return f"{self.name} needs microbatches divisible by devices: {message}"
+        # also with ``least``: a sentence should not advise a size that does not fit
         if 3 * devices * chunks * self.copies * max(microbatches, least) > MOST_CELLS:
             size = f"{devices} devices x {chunks} chunks x {microbatches} microbatches"
             fewer = "devices" if least > microbatches else "microbatches"
@@ -139,8 +140,8 @@ class Family:
         return None
 
 
-BYTES = 400  # the most memory that a schedule takes for each operation, with everything that it computes later and keeps
-MOST_BYTES = 2**26  # the most memory that all kept schedules take
+BYTES = 400  # the most memory that a schedule takes for each operation, with everything that it computes and stores later
+MOST_BYTES = 2**26  # the most memory that all stored schedules take
 _BUILT: RecentlyUsed[tuple[str, int, int, int], tuple[Family, Schedule]] = RecentlyUsed(MOST_BYTES)
 _FAMILIES: dict[str, Family] = {}
 REGISTRY: Mapping[str, Family] = MappingProxyType(_FAMILIES)
@@ -162,6 +163,7 @@ def register(
     """Return a decorator that adds a rule to the registry under ``name``; :class:`Family` explains the other arguments."""
     for what, text in {"name": name, "title": title, "summary": summary, "source": source}.items():
         checked_text(text, f"a schedule's {what}")
+    # names that differ only in capital letters are one name for ``build``
     taken = next((known for known in _FAMILIES if known.lower() == name.lower()), None)
     if taken is not None:
         raise HybridLabError(f"a schedule named {taken!r} is registered already: choose another name", "duplicate-name")
@@ -207,7 +209,7 @@ def build(name: str, devices: int, microbatches: int, chunks: int | None = None)
     Returns
     -------
     Schedule
-        The schedule, which is complete and proven to run. The schedules that were used last are kept, as many as fit in 64 MiB. A
+        The schedule, which is complete and proven to run. The schedules that were used last are stored, as many as fit in 64 MiB. A
         second call with the same arguments then returns the same object.
 
     Raises
@@ -228,9 +230,9 @@ def build(name: str, devices: int, microbatches: int, chunks: int | None = None)
     microbatches = whole_number(microbatches, "microbatches")
     chunks = family.fewest_chunks if chunks is None else whole_number(chunks, "chunks")
     size = (family.name, devices, microbatches, chunks)
-    kept = _BUILT.get(size)
-    if kept is not None and kept[0] is family:
-        return kept[1]
+    built = _BUILT.get(size)
+    if built is not None and built[0] is family:  # another rule may have this name by now
+        return built[1]
     refusal = family.refusal(devices, microbatches, chunks)
     if refusal:
         raise UnsupportedSize(refusal, "unsupported-size")
@@ -244,5 +246,5 @@ def build(name: str, devices: int, microbatches: int, chunks: int | None = None)
 
 
 def forget() -> None:
-    """Forget the schedules that :func:`build` has kept."""
+    """Forget the schedules that :func:`build` has stored."""
     _BUILT.clear()

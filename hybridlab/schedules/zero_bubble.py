@@ -95,7 +95,7 @@ def zb_v(devices: int, microbatches: int, chunks: int) -> Ints:
     >>> zb_v(1, 1, 2).tolist()
     [[[0], [1]], [[4], [2]], [[5], [3]]]
     """
-    most = max(2 * devices - 1, microbatches)
+    most = max(2 * devices - 1, microbatches)  # with fewer microbatches the counts below would be negative
     slots = np.empty((3, 2, devices, microbatches), dtype=np.intp)
     for device in range(devices):
         after = devices - 1 - device
@@ -122,4 +122,5 @@ def _split(slots: Ints, late: Ints) -> Ints:
     Backwards are two slots apart on a device. All slots are doubled, so that there is a free slot for each weight gradient.
     """
     forward, input_gradient = 2 * slots
+    # ``late`` backwards later: two slots each, doubled
     return np.array([forward, input_gradient, input_gradient + 4 * late + 1])

@@ -1,4 +1,4 @@
-"""Simulation: it computes a timeline from a schedule and its costs, or from a time for each operation."""
+"""Simulation: a schedule and its costs, or a time for each operation, become a timeline."""
 
 from hybridlab.simulation.rows import simulate_rows
 from hybridlab.simulation.simulation import simulate, simulate_many

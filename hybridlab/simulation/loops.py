@@ -1,4 +1,6 @@
-"""Three loops that compute when operations start and end; they do the same sums in the same order, so their results are equal bit by bit.
+"""Three loops that compute when operations start and end.
+
+They do the same sums in the same order, so their results are equal bit by bit. Each is the fastest for some sizes.
 
 Every loop goes through the slots of a schedule. When it comes to an operation, it knows the end of the operation before it on the device
 and the end of its source, because both have smaller slots.
@@ -44,7 +46,8 @@ class Lookup(NamedTuple):
     link: Ints
 
 
-BLOCK = 2**14  # operations in a part of a walk, and cells of a matrix whose times are looked up together; both then stay in the cache
+# Operations in a piece of a walk, and cells of a matrix whose times are looked up together. Both then stay in the cache.
+BLOCK = 2**14
 
 
 def one_by_one(schedule: Operations, costs: Costs) -> Edges:
@@ -57,12 +60,13 @@ def one_by_one(schedule: Operations, costs: Costs) -> Edges:
         *kinds, latency = numbers
         takes, late = 2 * kinds, [0.0] * 4 + [latency] * 4  # at the codes of schedule.walk
     start, end = [0.0] * size, [0.0] * (size + 1)  # the last end stays 0: the index -1 means that an operation waits for none
-    parts = [schedule.walk] if size <= BLOCK else schedule.walk_in_parts(BLOCK)  # a schedule keeps only a short walk
+    # a long walk is not stored with the schedule, because its numbers take much more memory than the arrays
+    parts = [schedule.walk] if size <= BLOCK else schedule.walk_in_parts(BLOCK)
     for rows, sources, befores, codes in parts:
         for row, source, before, code in zip(rows, sources, befores, rows if numbers is None else codes, strict=True):
             begin = end[source] + late[code]
             free = end[before]
-            if free > begin:
+            if free > begin:  # faster than a call of max
                 begin = free
             start[row] = begin
             end[row] = begin + takes[code]
@@ -80,7 +84,7 @@ def row_by_row(schedule: Operations, costs: Costs) -> Edges:
     place = schedule.steps * devices + schedule.device
     nothing = slots * devices  # the place of an end that stays 0
     sources = np.full((slots, devices), nothing)
-    sources.ravel()[place] = np.append(place, nothing)[schedule.source]
+    sources.ravel()[place] = np.append(place, nothing)[schedule.source]  # the source -1 finds the last entry
     table, use = times_by_use(schedule, costs)
     uses = _small_matrix(use, place, (slots, devices), empty=table.size, largest=table.size)
     table = np.append(table, 0.0)  # the time of no operation
@@ -89,7 +93,7 @@ def row_by_row(schedule: Operations, costs: Costs) -> Edges:
     ends, starts = np.zeros(nothing + 1), np.empty((slots, devices))
     arrival, free = np.empty(devices), np.zeros(devices)
     rows = zip(sources, starts, ends[:-1].reshape(slots, devices), strict=True)
-    block = -(-BLOCK // devices)
+    block = -(-BLOCK // devices)  # rounded up: at least one slot
     for low in range(0, slots, block):
         now = slice(low, low + block)
         for takes, delay, (source, start, end) in zip(table.take(uses[now]), late.take(links[now]), rows, strict=False):
@@ -102,7 +106,7 @@ def row_by_row(schedule: Operations, costs: Costs) -> Edges:
 
 
 def all_settings(runs: Sequence[tuple[Operations, Costs]], bounds: Sequence[int]) -> Edges:
-    """Return the times of several schedules for all settings, computed slot by slot; any schedule and any costs will do.
+    """Return the times of several schedules for all settings, computed slot by slot, with overlapped pairs and any costs.
 
     The operations of run k have the rows from ``bounds[k]`` on.
     """
@@ -112,19 +116,20 @@ def all_settings(runs: Sequence[tuple[Operations, Costs]], bounds: Sequence[int]
 def all_lookups(runs: Sequence[Lookup], bounds: Sequence[int]) -> Edges:
     """Return the same as :func:`all_settings`, from the times themselves in place of costs."""
     rows, slots, source, before, pairs = _by_slot([run.schedule for run in runs], bounds)
-    table, use = _joined([(run.table, run.use) for run in runs], rows)
-    late, link = _joined([(run.late, run.link) for run in runs], rows)
-    settings, cells = table.shape[1:], max(1, math.prod(table.shape[1:]))
+    table, use = _join_tables([(run.table, run.use) for run in runs], rows)
+    late, link = _join_tables([(run.late, run.link) for run in runs], rows)
+    settings, cells = table.shape[1:], max(1, math.prod(table.shape[1:]))  # one cell even if the table has no settings' axis
     table = np.concatenate([late, table]).reshape(-1, cells)
     both_edges = np.empty((2, rows.size + 1, cells))  # one array, because the system gives large arrays large pages of memory
     starts, ends = both_edges
     ends[-1] = 0.0  # for the row -1, which means that an operation needs none
-    counts = {high - low for low, high in pairwise(slots)}
+    counts = {high - low for low, high in pairwise(slots)}  # many slots have equally many operations and share their views
     known, added = np.empty((2, 2 * max(counts), cells))  # used again for each slot, so that they stay in the cache
     # numpy copies an element of 8 x cells bytes several times as fast as it copies a row of cells
     whole_row = np.dtype((np.void, 8 * cells))
     start_rows, end_rows, known_rows = (each.view(whole_row)[:, 0] for each in (starts, ends, known))
     views = {count: [each[part] for each in (known, added) for part in _halves(count)] + [known_rows[:count]] for count in counts}
+    # For each slot, one look-up finds the ends of sources and of operations before, and one finds latencies and times.
     needed, gained = _half_and_half(source, before, slots), _half_and_half(link, use + len(late), slots)
     pairs_of_slot = np.split(pairs, np.searchsorted(pairs, slots[1:-1])) if pairs.size else repeat(pairs)
     for (low, high), first in zip(pairwise(slots), pairs_of_slot, strict=False):
@@ -134,7 +139,7 @@ def all_lookups(runs: Sequence[Lookup], bounds: Sequence[int]) -> Edges:
         table.take(gained[twice], 0, gains, "clip")
         np.add(edge, delay, edge)
         np.maximum(edge, free, out=edge)
-        if first.size:
+        if first.size:  # the operations of a pair start together, when the later of them can
             one = first - low
             edge[one] = edge[one + 1] = np.maximum(edge[one], edge[one + 1])
         start_rows[now] = edge_rows
@@ -150,7 +155,7 @@ def _halves(count: int) -> tuple[slice, slice, slice]:
 
 
 def _half_and_half(one: Ints, other: Ints, slots: Sequence[int]) -> Ints:
-    """Return the entries of ``one`` and of ``other`` in one array: slot by slot, first those of ``one`` and then those of ``other``."""
+    """Return the entries of ``one`` and of ``other`` in one array; in each slot, those of ``one`` come first."""
     counts = np.diff(slots)
     place = np.arange(one.size) + np.repeat(slots[:-1], counts)
     both = np.empty(2 * one.size, dtype=np.intp)
@@ -165,7 +170,7 @@ def _small_matrix(values: Ints, place: Ints, shape: tuple[int, int], empty: int,
     return matrix
 
 
-def _joined(tables: Sequence[tuple[Floats, Ints]], rows: Ints) -> tuple[Floats, Ints]:
+def _join_tables(tables: Sequence[tuple[Floats, Ints]], rows: Ints) -> tuple[Floats, Ints]:
     """Return one table of all tables, and the index of each of the ``rows`` in it."""
     sizes = np.cumsum([0, *(len(table) for table, _ in tables)])
     index = np.concatenate([place + size for (_, place), size in zip(tables, sizes, strict=False)])
@@ -178,6 +183,7 @@ def _times_with_pairs(schedule: Operations, costs: Costs) -> tuple[Floats, Ints]
     first = schedule.pairs
     if not first.size:
         return table, use
+    # few pairs have different times: each combination of two times gets one entry
     kinds, number = np.unique(use[first] * len(table) + use[first + 1], return_inverse=True)
     forward, backward = np.divmod(kinds, len(table))
     use = use.copy()

@@ -1,4 +1,4 @@
-"""Simulation with a time of its own for each operation, where costs have one time for all operations of a kind on a device."""
+"""Simulation with a time for each single operation; costs have one time for all operations of a kind on a device or a stage."""
 
 import math
 from typing import Any
@@ -52,7 +52,7 @@ def simulate_rows(schedule: Operations, durations: Any, latencies: Any = 0.0, un
         raise HybridLabError(f"simulate_rows takes a Schedule, not {short_repr(schedule)}", "not-a-schedule")
     takes, late = times(durations, "durations"), times(latencies, "latencies")
     unit = unit_of_time(unit)
-    if late.ndim == 0:
+    if late.ndim == 0:  # one number for all messages; an operation without a message has no latency
         late = np.where(schedule.crosses, late, 0.0)
     for name, array in (("durations", takes), ("latencies", late)):
         if array.shape[-1:] != schedule.kind.shape:
@@ -68,6 +68,7 @@ def simulate_rows(schedule: Operations, durations: Any, latencies: Any = 0.0, un
         raise HybridLabError(f"{math.prod(shape):,} times are more than {MOST_CELLS:,}: simulate fewer settings at a time", "too-large")
     _require_pairs_and_messages(schedule, takes, late)
     rows: Ints = np.arange(schedule.kind.size)
+    # every operation has its own place in the tables, shape (operations, settings...)
     tables: list[Floats] = [np.moveaxis(np.broadcast_to(each, shape), -1, 0) for each in (takes, late)]
     starts, ends = (np.moveaxis(each, 0, -1) for each in all_lookups([Lookup(schedule, tables[0], rows, tables[1], rows)], [0]))
     return computed_timeline(schedule, starts, ends, unit)

@@ -1,4 +1,4 @@
-"""Simulation: it computes a timeline from a schedule and its costs."""
+"""The functions that compute timelines from schedules and costs: they check, and choose the fastest loop."""
 
 import math
 from collections.abc import Sequence
@@ -47,7 +47,7 @@ def simulate(schedule: Operations, costs: Costs) -> Timeline:
     7.0
     """
     _require_runs([(schedule, costs)])
-    return (_all_settings([(schedule, costs)]) if costs.batch else [_one_setting(schedule, costs)])[0]
+    return (_simulate_all_settings([(schedule, costs)]) if costs.batch else [_simulate_one_setting(schedule, costs)])[0]
 
 
 def simulate_many(runs: Sequence[tuple[Operations, Costs]]) -> list[Timeline]:
@@ -81,10 +81,10 @@ def simulate_many(runs: Sequence[tuple[Operations, Costs]]) -> list[Timeline]:
     """
     runs = list(each_of(runs, "simulate_many takes pairs of a Schedule and Costs"))
     _require_runs(runs)
-    return _all_settings(runs) if runs and runs[0][1].batch else [_one_setting(*run) for run in runs]
+    return _simulate_all_settings(runs) if runs and runs[0][1].batch else [_simulate_one_setting(*run) for run in runs]
 
 
-def _all_settings(runs: Sequence[tuple[Operations, Costs]]) -> list[Timeline]:
+def _simulate_all_settings(runs: Sequence[tuple[Operations, Costs]]) -> list[Timeline]:
     """Return the timelines for costs with several settings."""
     bounds = [0, *accumulate(schedule.kind.size for schedule, _ in runs)]
     starts, ends = (np.moveaxis(each, 0, -1) for each in all_settings(runs, bounds))
@@ -94,9 +94,9 @@ def _all_settings(runs: Sequence[tuple[Operations, Costs]]) -> list[Timeline]:
     ]
 
 
-def _one_setting(schedule: Operations, costs: Costs) -> Timeline:
+def _simulate_one_setting(schedule: Operations, costs: Costs) -> Timeline:
     """Return the timeline for one setting of costs."""
-    if schedule.pairs.size:
+    if schedule.pairs.size:  # only this loop knows pairs
         start, end = all_settings([(schedule, costs)], [0])
     else:
         start, end = row_by_row(schedule, costs) if _is_wide(schedule) else one_by_one(schedule, costs)
@@ -104,9 +104,9 @@ def _one_setting(schedule: Operations, costs: Costs) -> Timeline:
 
 
 def _is_wide(schedule: Operations) -> bool:
-    """Return whether a slot has so many operations that the calls of numpy for it take less time than a loop over its operations.
+    """Return whether slots have so many operations that calls of numpy for a whole slot are faster than a loop over its operations.
 
-    On average, the calls take as long as the loop takes for 14 operations. A quarter of the devices must have an operation, because the
+    For one slot, the calls take as long as the loop takes for 14 operations. A quarter of the devices must have an operation, because the
     calls also work on the devices that have none.
     """
     fewest = max(14, schedule.devices / 4)
@@ -124,6 +124,7 @@ def _require_runs(runs: list[Any]) -> None:
         raise HybridLabError(f"schedules in one pass need costs whose settings have the same shape, not {sorted(shapes)}", "does-not-fit")
     settings = math.prod(next(iter(shapes), ()))
     operations = sum(schedule.kind.size for schedule, _ in runs)
+    # refuse with a sentence, before numpy's MemoryError or a machine that swaps
     if operations * settings > MOST_CELLS:
         message = f"{operations:,} operations x {settings:,} settings is more than {MOST_CELLS:,}"
         raise HybridLabError(f"{message} and does not fit in memory; simulate fewer settings at a time", "too-large")

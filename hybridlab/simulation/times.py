@@ -16,7 +16,7 @@ def durations(schedule: Operations, costs: Costs) -> Floats:
     array([1., 2., 3., 6.])
     """
     table, place = times_by_place(schedule, costs)
-    return np.moveaxis(table[schedule.kind, place], 0, -1)
+    return np.moveaxis(table[schedule.kind, place], 0, -1)  # settings come first in every public array
 
 
 def running_times(schedule: Operations, costs: Costs) -> Floats:
@@ -53,7 +53,7 @@ def times_by_place(schedule: Operations, costs: Costs) -> tuple[Floats, Ints]:
 
 
 def times_by_use(schedule: Operations, costs: Costs) -> tuple[Floats, Ints]:
-    """Return the different times of operations, shape (uses, settings...), and for each operation the index of its time."""
+    """Return the times that operations can have, shape (uses, settings...), and for each operation the index of its time."""
     table, place = times_by_place(schedule, costs)
     if costs.same_everywhere:
         return table[:, 0], schedule.kind
@@ -84,7 +84,7 @@ def latencies_by_link(schedule: Operations, costs: Costs) -> tuple[Floats, Ints]
     ends = schedule.device[schedule.source[crosses]] * schedule.devices + schedule.device[crosses]
     used = np.array(list(dict.fromkeys(ends.tolist())), dtype=np.intp)  # in the order of the rows, so an error names the first
     link = np.zeros(schedule.kind.size, dtype=np.intp)
-    sorter = np.argsort(used)
+    sorter = np.argsort(used)  # searchsorted needs the sorted links
     link[crosses] = 1 + sorter[np.searchsorted(used, ends, sorter=sorter)]
     late = costs.latency(*np.divmod(used, schedule.devices))
     return np.concatenate([np.zeros((1, *costs.batch)), late]), link

@@ -16,7 +16,7 @@ from strategies import crossing_orders, legal_orders, settings_of, sizes
 
 from hybridlab import REGISTRY, Costs, HybridLabError, Schedule, Timeline, build, formulas, simulate
 from hybridlab.schedules import forget, registry
-from hybridlab.schedules.kept import RecentlyUsed
+from hybridlab.schedules.recently_used import RecentlyUsed
 from hybridlab.simulation import simulate_many
 from hybridlab.simulation.loops import Edges, all_settings, one_by_one, row_by_row
 from hybridlab.simulation.simulation import _is_wide

@@ -1,4 +1,4 @@
-"""A store that keeps the values that were used last, as many as fit in a number of bytes."""
+"""A store of the values that were used last, as many as fit in a number of bytes."""
 
 from collections.abc import Hashable
 from threading import Lock
@@ -16,7 +16,7 @@ class RecentlyUsed(Generic[Key, Value]):
     Parameters
     ----------
     most_bytes : int
-        The bytes that all values take at most. A single value that takes more is not kept.
+        The bytes that all values take at most. A single value that takes more is not stored.
 
     Examples
     --------
@@ -33,22 +33,22 @@ class RecentlyUsed(Generic[Key, Value]):
         self._lock = Lock()
 
     def get(self, key: Key) -> Value | None:
-        """Return the value of ``key``, or None if it is not kept."""
+        """Return the value of ``key``, or None if it is not in the store."""
         with self._lock:
             found = self._values.pop(key, None)
             if found is None:
                 return None
-            self._values[key] = found
+            self._values[key] = found  # now it is the last one
             return found[0]
 
     def keep(self, key: Key, value: Value, nbytes: int) -> None:
-        """Keep a value that takes ``nbytes``."""
+        """Store a value that takes ``nbytes``, and forget old values until there is room for it."""
         with self._lock:
             self._sum -= self._values.pop(key, (None, 0))[1]
             if nbytes > self._most:
                 return
             while self._sum + nbytes > self._most:
-                self._sum -= self._values.pop(next(iter(self._values)))[1]
+                self._sum -= self._values.pop(next(iter(self._values)))[1]  # the first one: it was not used for the longest time
             self._values[key] = value, nbytes
             self._sum += nbytes
 
