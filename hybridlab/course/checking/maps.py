@@ -5,13 +5,13 @@ refused with a sentence.
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field
 from decimal import Decimal
 from fractions import Fraction
 from functools import wraps
-from itertools import accumulate, islice, pairwise
+from itertools import accumulate, pairwise
 from typing import Any, NoReturn
 
 import numpy as np
@@ -19,7 +19,7 @@ import numpy as np
 from hybridlab.checks import short_repr
 from hybridlab.course.checking.answers import same
 from hybridlab.course.checking.calls import Relayed
-from hybridlab.course.results import MOST_YIELDED
+from hybridlab.course.results import listed
 
 Function = Callable[..., Any]
 Change = Callable[[Any], Any]  # of a value
@@ -354,8 +354,8 @@ class FunctionMap(Map):
     order: Sequence[int] = ()
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "apply", lambda function, case: self._applied(function))
-        object.__setattr__(self, "undo", lambda function, case: self._undone(function))
+        object.__setattr__(self, "apply", lambda function, case: self._twist(function))
+        object.__setattr__(self, "undo", lambda function, case: self._untwist(function))
 
     def then(self, other: Map) -> Map:
         """Return the map that applies this map, then another one; the map of a function, if the other one is, too.
@@ -378,13 +378,14 @@ class FunctionMap(Map):
         own = [self.given[place].apply(value, tuple(case)) if place in self.given else value for place, value in enumerate(case)]
         return [own[place] for place in self.order or range(len(own))]
 
-    def _undone(self, function: Function) -> Function:
+    def _untwist(self, function: Function) -> Function:
         """Return the function that does the task in the text, from one that does the twisted task."""
 
         @wraps(function)
         def without_twist(*case: Any) -> Any:
             own = self.arguments(case)
-            known = tuple(deepcopy(each) if isinstance(each, (list, dict)) else each for each in case)  # the function may change its own
+            # the map of the result needs the arguments as they were, and the function may change its own
+            known = tuple(deepcopy(each) if isinstance(each, (list, dict)) else each for each in case)
             mapped = [value for place, value in zip(self.order or range(len(own)), own, strict=True) if place in self.given]
             before = deepcopy(mapped)  # those that are not mapped are looked at by the judge
             returned = function(*own)
@@ -392,8 +393,7 @@ class FunctionMap(Map):
                 refuse_change(now, then)
             if self.result is None or returned is None:
                 return returned
-            if isinstance(returned, Iterator):
-                returned = list(islice(returned, MOST_YIELDED))
+            returned = listed(returned)
             try:
                 return self.result.undo(returned, known)
             except NOT_OF_THIS_FORM:
@@ -401,7 +401,7 @@ class FunctionMap(Map):
 
         return without_twist
 
-    def _applied(self, function: Function) -> Function:
+    def _twist(self, function: Function) -> Function:
         """Return the function that does the twisted task, from one that does the task in the text."""
 
         @wraps(function)
