@@ -37,6 +37,7 @@ def checked_times(given: dict[str, Any]) -> dict[str, Floats]:
 
 def _all_times(given: dict[str, Any]) -> dict[str, Floats]:
     """Return read-only copies of several times, all checked in one pass."""
+    # type() and not isinstance(), because True is an int
     if all(type(value) in MOST and 0 <= value <= MOST[type(value)] for value in given.values()):  # plain numbers
         column = readonly(np.array(list(given.values()), dtype=np.float64)[:, None])
         return dict(zip(given, column, strict=True))
@@ -58,9 +59,9 @@ def _ambiguous(name: str, value: Any, shape: tuple[int, ...]) -> str:
 
 
 def device_numbers(value: Any, name: str) -> Ints:
-    """Return ``value`` as an array of device numbers, shape (n,), or raise."""
+    """Return ``value`` as an array of device numbers, shape (n,); raise an error if it is none."""
     if isinstance(value, np.ndarray) and value.dtype == np.intp and value.ndim == 1:
-        return value
+        return value  # the library's own arrays, in every simulation
     given = times(value, name)
     devices = given.astype(np.intp) if given.ndim == 1 and (given <= LARGEST).all() else np.zeros(0, dtype=np.intp)
     if not np.array_equal(devices, given):
@@ -81,7 +82,7 @@ def latencies_between(value: Any) -> Floats:
 
 def devices_joined(between: Floats) -> int:
     """Return the number of devices that ``p2p_between`` has latencies for."""
-    return int(between.shape[0] + (between.ndim == 1))
+    return int(between.shape[0] + (between.ndim == 1))  # a list has a value for each link, one fewer than devices
 
 
 def settings_and_places(shapes: dict[str, tuple[int, ...]], between: Floats | None, per: str) -> tuple[tuple[int, ...], int | None]:
@@ -92,7 +93,7 @@ def settings_and_places(shapes: dict[str, tuple[int, ...]], between: Floats | No
     HybridLabError
         Two values are for different numbers of devices or stages, or their settings cannot be broadcast.
     """
-    if between is None and all(shape == (1,) for shape in shapes.values()):
+    if between is None and all(shape == (1,) for shape in shapes.values()):  # plain numbers, the most frequent case
         return (), None
     lengths = {name: shape[-1] for name, shape in shapes.items() if shape[-1] > 1}
     places = max(lengths.values(), default=None)
@@ -123,19 +124,20 @@ def latencies_of(between: Floats, sender: Ints, receiver: Ints) -> Floats:
     if apart.size:
         message = f"a message goes from device {sender[apart[0]]} to device {receiver[apart[0]]}, which are not neighbours"
         raise HybridLabError(f"{message}: give p2p_between as a matrix of {count} x {count}, [from, to]", "no-link")
-    return np.asarray(between[np.minimum(sender, receiver)])
+    return np.asarray(between[np.minimum(sender, receiver)])  # value d is for devices d and d + 1, in both directions
 
 
 def repeated_latencies(between: Floats, count: int) -> Floats:
     """Return ``p2p_between`` for several equal pipelines together; no message goes from one to another."""
     if between.ndim == 2:
-        return np.asarray(np.kron(np.eye(count), between), dtype=np.float64)
+        return np.asarray(np.kron(np.eye(count), between), dtype=np.float64)  # blocks on the diagonal, zeros elsewhere
+    # 0 from the last device of a pipeline to the first of the next
     return np.append(np.tile(np.append(between, 0.0), count - 1), between)
 
 
 def of_four_kinds(forward: Times, backward: Times, weight_share: Times, chunks: int) -> tuple[Times, Times, Times, Times]:
     """Return the times of F, B, I and W on one of the ``chunks`` of a device."""
-    weight = backward * weight_share
+    weight = backward * weight_share  # B = I + W
     return forward / chunks, backward / chunks, (backward - weight) / chunks, weight / chunks
 
 

@@ -1,4 +1,4 @@
-"""Costs: the time of each operation and each message. No other part of the library defines these times."""
+"""Costs: the time of each operation and each message. This is the only definition of these times in the library."""
 
 import math
 from collections.abc import Iterable
@@ -21,7 +21,7 @@ from hybridlab.checks import (
     whole_number,
 )
 from hybridlab.costs import checking
-from hybridlab.costs.observed import Timed, observed
+from hybridlab.costs.observed import Timed, observe_costs
 from hybridlab.errors import HybridLabError
 from hybridlab.schedule import CODE, Kind
 
@@ -175,7 +175,7 @@ class Costs(Frozen):
         Raises
         ------
         HybridLabError
-            ``timeline`` is no Timeline, or it has several settings.
+            ``timeline`` is not a Timeline, or it has several settings.
 
         Examples
         --------
@@ -184,7 +184,7 @@ class Costs(Frozen):
         >>> Costs.from_timeline(simulate(build("1f1b", devices=2, microbatches=4), costs)).backward
         array([20., 26.])
         """
-        return cls(**observed(timeline, per, links, weight_share))
+        return cls(**observe_costs(timeline, per, links, weight_share))
 
     def to_csv(self) -> str:
         """Return the times as a CSV text, which :meth:`from_csv` reads from a file. A matrix ``p2p_between`` has no place in it."""
@@ -195,8 +195,8 @@ class Costs(Frozen):
     @property
     def weight_gradient(self) -> Floats:
         """Time of the weight gradient, shape (..., devices) or (..., 1)."""
-        part: Floats = self.backward * self.weight_share
-        return readonly(part)
+        weight: Floats = self.backward * self.weight_share
+        return readonly(weight)
 
     @property
     def batch(self) -> tuple[int, ...]:
@@ -232,13 +232,14 @@ class Costs(Frozen):
         if self.per == "stage" and chunks > 1:
             raise HybridLabError("times per stage are those of one chunk: leave chunks out", "conflicting-arguments")
         count = self.devices if self.per == "device" else self.stages
-        if count not in (None, devices):
+        if count not in (None, devices):  # None: the same for any number
             checking.refuse_size(count, devices, self.per, links=self.p2p_between is not None)
         shape = (*self.batch, devices)
         if math.prod(shape) > MOST_CELLS:
             message = f"{math.prod(self.batch):,} settings of {counted(devices, self.per)} are more than {MOST_CELLS:,} values"
             raise HybridLabError(f"{message} and do not fit in memory; take fewer settings at a time", "too-large")
         kinds = checking.of_four_kinds(self.forward, self.backward, self.weight_share, chunks)
+        # devices before settings, so that a look-up by device finds all settings side by side in memory
         return np.stack([np.moveaxis(np.broadcast_to(kind, shape), -1, 0) for kind in kinds])
 
     def numbers(self, chunks: int) -> tuple[float, float, float, float, float] | None:
@@ -296,7 +297,7 @@ class Costs(Frozen):
             raise HybridLabError(f"sender and receiver must have the same length, not {sender.size} and {receiver.size}", "wrong-length")
         if self.p2p_between is None:
             return np.broadcast_to(self.p2p[..., 0], (sender.size, *self.batch))
-        late = checking.latencies_of(self.p2p_between, sender, receiver)
+        late = checking.latencies_of(self.p2p_between, sender, receiver)  # p2p_between has no settings: all have the same
         return np.broadcast_to(late.reshape(-1, *(1 for _ in self.batch)), (sender.size, *self.batch))
 
     def duration(self, kind: Kind | str, device: int, chunks: int = 1) -> Any:
@@ -326,7 +327,7 @@ class Costs(Frozen):
         if not (isinstance(kind, str) and kind in CODE):
             raise HybridLabError(f"{short_repr(kind)} is not a kind of operation: use F, B, I or W", "unknown-operation")
         count = self.devices if self.per == "device" else self.stages
-        if device >= (count or device + 1):
+        if device >= (count or device + 1):  # without a count, every device is in range
             raise HybridLabError(f"the costs are for {self.per}s 0 to {(count or 1) - 1}, not {device}", "out-of-range")
         value = self.table(count or 1, chunks)[CODE[Kind(kind)], device if count else 0]
         return value if self.batch else float(value)
@@ -362,7 +363,7 @@ class Costs(Frozen):
             raise HybridLabError(f"factor must be one number for all the devices named, not {short_repr(factor)}", "wrong-shape")
         scale = np.ones(number)
         for device in each_of(devices, "devices must be a list of devices, such as [0]"):
-            scale[whole_number(device, "device", at_least=0, at_most=number - 1)] = by
+            scale[whole_number(device, "device", at_least=0, at_most=number - 1)] = by  # not *=, so that doubles count once
         with np.errstate(over="ignore"):  # replace() refuses times that became infinite
             return replace(self, forward=self.forward * scale, backward=self.backward * scale)
 

@@ -50,7 +50,7 @@ def _lines(path: Path) -> list[Line]:
     try:
         if path.stat().st_size > LARGEST_FILE:
             raise HybridLabError(f"{path.name} has more than {LARGEST_FILE:,} bytes: it is not a table of times", "too-large")
-        text = path.read_text(encoding="utf-8-sig")
+        text = path.read_text(encoding="utf-8-sig")  # spreadsheets write a byte order mark
     except OSError as why:
         raise HybridLabError(f"{short_repr(str(path))} cannot be read: {why.strerror or why}", "not-found") from None
     except UnicodeDecodeError:
@@ -62,6 +62,7 @@ def _lines(path: Path) -> list[Line]:
         raise HybridLabError(f"{path.name} is not a CSV: {why}", "not-text") from None
     if not lines:
         raise HybridLabError(f"{path.name} is empty: write a line of names, then lines such as forward,10,12", "empty")
+    # Where numbers have decimal commas, spreadsheets put semicolons between cells.
     if all(len(cells) == 1 for _, cells in lines) and ";" in lines[0][1][0]:
         raise HybridLabError(
             f"line {lines[0][0]} has semicolons between its cells: save the file with commas, and with points in numbers", "ragged"
@@ -82,7 +83,7 @@ def _times_in(number: int, kind: str, cells: Sequence[str], names: Sequence[str]
         if given > 1:
             raise HybridLabError(f"line {number} has several values: overlap is one value for all devices", "wrong-length")
     if kind == "p2p":
-        given = 1 if not any(cells[1:]) else len(cells) - 1
+        given = 1 if not any(cells[1:]) else len(cells) - 1  # no link leads from the last stage to a next one
         if len(cells) > given and cells[-1]:
             message = f"line {number}, column {len(cells) + 1}: {len(names)} stages have {counted(len(names) - 1, 'link')}"
             raise HybridLabError(f"{message}: leave the last cell of p2p empty", "wrong-length")
@@ -120,13 +121,14 @@ def _arguments(found: dict[str, list[float]]) -> dict[str, list[float] | float]:
     weight = found.get("weight_gradient")
     backward = found.get("backward") or [sum(parts) for parts in zip(found["input_gradient"], weight or [], strict=True)]
     arguments["backward"] = backward
-    if weight:
+    if weight:  # Costs takes a share, so it is computed from both times
         longer = next((place for place, (whole, part) in enumerate(zip(backward, weight, strict=True)) if part > whole), None)
         if longer is not None:
             message = (
                 f"weight_gradient is a part of backward, but in column {longer + 2} it takes {weight[longer]:g} of {backward[longer]:g}"
             )
             raise HybridLabError(message, "out-of-range")
+        # a backward that takes no time has any share
         arguments["weight_share"] = [part / whole if whole else 0.0 for whole, part in zip(backward, weight, strict=True)]
     elif "weight_share" in given:
         arguments["weight_share"] = found["weight_share"]
@@ -156,10 +158,11 @@ def times_as_csv(times: Any) -> str:
     width = max(column.size for column in columns.values())
     if times.p2p_between is not None:
         width = max(width, times.p2p_between.size + 1)
-    lines = {name: column.tolist() * (width // column.size) for name, column in columns.items()}
+    lines = {name: column.tolist() * (width // column.size) for name, column in columns.items()}  # a size is 1 or the width
     lines["p2p"] = times.p2p.tolist() if times.p2p_between is None else times.p2p_between.tolist()
     if times.overlap.any():
         lines["overlap"] = times.overlap.tolist()
     heading = ["time", *(f"{times.per} {place}" for place in range(width))] if width > 1 else ["time", "all"]
+    # repr, because it writes enough digits to read the same number back
     cells = ([name, *map(repr, row)] + [""] * (width - len(row)) for name, row in lines.items())
     return "".join(",".join(row) + "\n" for row in [heading, *cells])

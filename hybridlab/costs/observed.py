@@ -12,7 +12,7 @@ from hybridlab.schedule import B, F, Operations, W
 
 
 class Timed(Protocol):
-    """What is read of a timeline; the room of timelines is on a higher floor."""
+    """The attributes of a timeline that are read here; ``Timeline`` itself is in a module above this one."""
 
     @property
     def schedule(self) -> Operations:
@@ -31,13 +31,13 @@ class Timed(Protocol):
         """The unit of the times."""
 
 
-def observed(timeline: Timed, per: str, links: bool, weight_share: float) -> dict[str, Any]:
+def observe_costs(timeline: Timed, per: str, links: bool, weight_share: float) -> dict[str, Any]:
     """Return the arguments of :class:`Costs` that a timeline shows; see :meth:`Costs.from_timeline`.
 
     Raises
     ------
     HybridLabError
-        ``timeline`` is no timeline of one setting, or ``weight_share`` is above 1.
+        ``timeline`` is not a timeline of one setting, or ``weight_share`` is above 1.
     """
     if not all(hasattr(timeline, name) for name in ("schedule", "start", "end", "unit")):
         raise HybridLabError(f"from_timeline takes a Timeline, such as simulate(...) returns, not {short_repr(timeline)}", "wrong-type")
@@ -52,7 +52,7 @@ def observed(timeline: Timed, per: str, links: bool, weight_share: float) -> dic
         raise HybridLabError(f"weight_share is a part of the backward, from 0 to 1, not {share}", "out-of-range")
     schedule, takes = timeline.schedule, timeline.end - timeline.start
     place = schedule.device if per == "device" else schedule.stage
-    parts = schedule.chunks if per == "device" else 1
+    parts = schedule.chunks if per == "device" else 1  # the time of a device is that of all its chunks
     count = schedule.devices if per == "device" else schedule.stages
     # The first forward and the last backward of a stage run alone: the other operation of a pair would need them first.
     alone = np.ones(schedule.kind.size, dtype=np.bool_)
@@ -67,27 +67,27 @@ def observed(timeline: Timed, per: str, links: bool, weight_share: float) -> dic
     found: dict[str, Any] = {
         "forward": forward,
         "backward": whole,
-        "weight_share": np.minimum(shares, 1.0),
+        "weight_share": np.minimum(shares, 1.0),  # rounding can make a share larger than 1
         "unit": timeline.unit,
         "per": per,
     }
     pair = takes[schedule.pairs], forward[place[schedule.pairs]] / parts, whole[place[schedule.pairs + 1]] / parts
-    found |= {"overlap": _saved(*pair), **_latencies(schedule, timeline.start, timeline.end, links)}
+    found |= {"overlap": _saved_share(*pair), **_latencies(schedule, timeline.start, timeline.end, links)}
     return found
 
 
 def _medians(times: Floats, place: Ints, count: int) -> Floats:
     """Return the median of the times at each place, shape (count,); NaN where there are none."""
-    order = np.argsort(place, kind="stable")
+    order = np.argsort(place, kind="stable")  # the times of one place then stand together
     groups = np.split(times[order], np.searchsorted(place[order], np.arange(1, count)))
     return np.array([np.median(group) if group.size else np.nan for group in groups])
 
 
-def _saved(together: Floats, forward: Floats, backward: Floats) -> float:
+def _saved_share(together: Floats, forward: Floats, backward: Floats) -> float:
     """Return the part of the shorter operation that an overlapped pair saves, the median of all pairs; 0 if there are no pairs."""
     shorter = np.minimum(forward, backward)
     saves = (forward + backward - together)[shorter > 0] / shorter[shorter > 0]
-    return float(np.clip(np.median(saves), 0.0, 1.0)) if saves.size else 0.0
+    return float(np.clip(np.median(saves), 0.0, 1.0)) if saves.size else 0.0  # measured times can give a share outside 0 to 1
 
 
 def _latencies(schedule: Operations, start: Floats, end: Floats, links: bool) -> dict[str, Any]:
@@ -98,9 +98,10 @@ def _latencies(schedule: Operations, start: Floats, end: Floats, links: bool) ->
         return {"p2p": one}
     between = link_latencies(schedule, start, end)
     used = np.isfinite(between)
-    between[~used] = np.median(between[used]) if used.any() else 0.0
+    between[~used] = np.median(between[used]) if used.any() else 0.0  # another schedule may use these links
     np.fill_diagonal(between, 0.0)
     sender, receiver = np.nonzero(used)
+    # 1e-9: times of a simulation differ by rounding alone
     if (np.abs(sender - receiver) == 1).all() and np.allclose(between, between.T, rtol=1e-9, atol=0):
         return {"p2p_between": np.diag(between, 1)}
     return {"p2p_between": between}
@@ -109,7 +110,7 @@ def _latencies(schedule: Operations, start: Floats, end: Floats, links: bool) ->
 def message_gaps(schedule: Operations, start: Floats, end: Floats) -> tuple[Ints, Floats]:
     """Return the operations that need a message, and the time from the end of the sender's operation to their start."""
     rows = np.flatnonzero(schedule.crosses)
-    return rows, np.maximum(start[rows] - end[schedule.source[rows]], 0.0)
+    return rows, np.maximum(start[rows] - end[schedule.source[rows]], 0.0)  # clocks that differ can make a gap negative
 
 
 def smallest_gap(gaps: Floats, idle: npt.NDArray[np.bool_]) -> float:

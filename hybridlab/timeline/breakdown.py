@@ -119,7 +119,7 @@ def breakdown_of(timeline: Timed, latest_input: Ints, optimiser: Floats, first: 
     """
     schedule, start, end = timeline.schedule, timeline.start, timeline.end
     columns = dict(zip(WAITS, _waits(schedule, start, end, first), strict=False))
-    lasts = np.maximum.reduceat(end, schedule.first)
+    lasts = np.maximum.reduceat(end, schedule.first)  # the last end on each device: its rows stand together
     columns |= {**_work(schedule, end - start), "optimiser": optimiser, "after": last - lasts - optimiser}
     path = _critical_path(timeline, latest_input, first)
     return Breakdown(
@@ -132,7 +132,7 @@ def _work(schedule: Operations, takes: Floats) -> dict[str, Floats]:
     one_of_pair, second = schedule.pairs, schedule.pairs + 1
     column = np.array([0, 1, 1, 2])[schedule.kind]  # F, B, I, W
     column[one_of_pair] = 3
-    takes[second] = 0.0
+    takes[second] = 0.0  # both rows of a pair have the time of the pair
     sums = np.zeros((4, schedule.devices))
     np.add.at(sums, (column, schedule.device), takes)
     return dict(zip(WORK, sums, strict=False))
@@ -143,10 +143,11 @@ def _waits(schedule: Operations, start: Floats, end: Floats, first: float) -> Fl
     before, device = schedule.before, schedule.device
     free = np.where(before >= 0, end[before], first)
     gap = start - free
-    gap[schedule.pairs + 1] = 0.0
+    gap[schedule.pairs + 1] = 0.0  # both rows of a pair have the same wait
     backward = (schedule.kind == B) | (schedule.kind == I)
     first_backward = np.minimum.reduceat(np.where(backward, start, np.inf), schedule.first)[device]
     last_forward = np.maximum.reduceat(np.where(schedule.kind == F, end, -np.inf), schedule.first)[device]
+    # 0 is warm-up, 1 steady, 2 cool-down. In GPipe the wait before the first backward is both 0 and 2; it counts as warm-up.
     phase = np.where(start <= first_backward, 0, np.where(free >= last_forward, 2, 1))
     waits = np.zeros((3, schedule.devices))
     np.add.at(waits, (phase, device), gap)
@@ -164,7 +165,7 @@ def _critical_path(timeline: Timed, latest_input: Ints, first: float) -> tuple[C
     row, path = int(end.argmax()), []
     while row >= 0:
         earlier, source = int(before[row]), int(latest_input[row])
-        free = end[earlier] if earlier >= 0 else -np.inf
+        free = end[earlier] if earlier >= 0 else -np.inf  # the first operation of a device can only wait for its input
         if source >= 0 and start[row] > free:
             there, here = schedule.device[source], schedule.device[row]
             arrives = end[source] + (latency[there, here] if there != here else 0.0)

@@ -44,6 +44,7 @@ def shifts_of(schedule: Operations, start: Floats, end: Floats, labels: Sequence
     """
     none = np.zeros(schedule.devices)
     rows = np.flatnonzero(schedule.crosses)
+    # clocks that agree are not touched, even if a shift would make the messages of both directions equal
     if not rows.size or _slack(schedule, start, end, none)[rows].min() >= -rounding:
         return none
     by = _shifts(schedule, start, end) if shift else none
@@ -66,16 +67,17 @@ def _slack(schedule: Operations, start: Floats, end: Floats, by: Floats) -> Floa
 
 
 def _shifts(schedule: Operations, start: Floats, end: Floats) -> Floats:
-    """Return the shift of each device, from device to device along the links between them, beginning at device 0 with none."""
+    """Return the shift of each device, shape (devices,). Device 0 has none; the others follow along the links with messages both ways."""
     devices = schedule.devices
     fastest = np.full((devices, devices), np.inf)  # [from, to]
     rows = np.flatnonzero(schedule.crosses)
     slack = _slack(schedule, start, end, np.zeros(devices))[rows]
     np.minimum.at(fastest, (schedule.device[schedule.source[rows]], schedule.device[rows]), slack)
     by, reached = np.zeros(devices), [0]
-    for here in reached:
+    for here in reached:  # the list grows while the loop runs
         for other in np.flatnonzero(np.isfinite(fastest[here] + fastest[:, here])).tolist():
             if other not in reached:
+                # the shift s with fastest[here, other] + s = fastest[other, here] - s, beside the shift of ``here``
                 by[other] = by[here] + (fastest[other, here] - fastest[here, other]) / 2
                 reached.append(other)
     return by

@@ -16,7 +16,7 @@ Event = dict[str, Any]
 
 LARGEST_FILE = 2 * 10**9  # bytes of text; reading it takes two times as much memory
 PART = 2**20  # bytes that are read at a time
-_SPACE = re.compile(r"[ \t\n\r]*")
+_SPACE = re.compile(r"[ \t\n\r]*")  # what JSON allows between values; \s would match more
 _WANTED = "a trace is JSON with a list traceEvents, as torch.profiler and Timeline.to_chrome_trace() write it"
 
 
@@ -41,9 +41,9 @@ def read_events(path: Path, take: Callable[[Event], None]) -> dict[str, Any]:
     >>> read_events(path, lambda event: names.append(event["name"])), names
     ({'displayTimeUnit': 'ms'}, ['0F0', '0B0'])
     """
-    text = _unpacked(path)
+    text = _unpack(path)
     reader = _Reader(path.name, text, take)
-    return reader.whole()
+    return reader.read_file()
 
 
 class _Reader:
@@ -51,58 +51,59 @@ class _Reader:
 
     def __init__(self, name: str, text: str, take: Callable[[Event], None]) -> None:
         self.name, self.text, self.take = name, text, take
-        self.at, self.count, self.last = 0, 0, ""
+        self.at, self.count, self.last = 0, 0, ""  # the place in the text, the events so far, the name of the last one
+        # json.loads reads a whole text; the scanner reads one value from a place on
         self.scan = json.scanner.make_scanner(json.JSONDecoder())  # type: ignore[arg-type]  # typeshed says that it takes itself
 
-    def whole(self) -> dict[str, Any]:
+    def read_file(self) -> dict[str, Any]:
         """Read the file and return the entries beside ``traceEvents``."""
-        begin = self.next()
+        begin = self.skip_spaces()
         about: dict[str, Any] = {}
         if begin == "[":
-            self.events(may_end=True)
+            self.read_events(may_end=True)
             return about
         if begin != "{":
             raise HybridLabError(f"{self.name} is not a trace: {_WANTED}", "not-a-trace")
         self.at += 1
         found = False
-        while self.next() != "}":
-            key = self.value()
+        while self.skip_spaces() != "}":
+            key = self.read_value()
             self.expect(":")
             if key == "traceEvents":
-                if self.next() != "[":
+                if self.skip_spaces() != "[":
                     raise HybridLabError(f"{self.name} is not a trace: its traceEvents are no list", "not-a-trace")
-                self.events()
+                self.read_events()
                 found = True
             else:
-                about[str(key)] = self.value()
-            if self.next() == ",":
+                about[str(key)] = self.read_value()
+            if self.skip_spaces() == ",":
                 self.at += 1
         if not found:
             keys = ", ".join(list(about)[:8]) or "nothing"
             raise HybridLabError(f"{self.name} has no list traceEvents, but {keys}: {_WANTED}", "not-a-trace")
         return about
 
-    def events(self, may_end: bool = False) -> None:
+    def read_events(self, may_end: bool = False) -> None:
         """Read a list of events. The format allows a list without its last bracket, if the file is only a list."""
         self.at += 1
-        while (mark := self.next(at_end=may_end)) != "]":
+        while (mark := self.skip_spaces(at_end=may_end)) != "]":
             if not mark:
                 return
-            event = self.value()
+            event = self.read_value()
             if not isinstance(event, dict):
                 message = f"event {self.count} of {self.name} is {short_repr(event)}: each event is an object with a name and a time"
                 raise HybridLabError(message, "not-an-event")
             self.take(event)
             self.count += 1
             self.last = str(event.get("name", ""))
-            if self.next(at_end=may_end) == ",":
+            if self.skip_spaces(at_end=may_end) == ",":
                 self.at += 1
         self.at += 1
 
-    def next(self, at_end: bool = False) -> str:
+    def skip_spaces(self, at_end: bool = False) -> str:
         """Skip spaces and return the next character, which stays to be read; "" at the end of the file if that is allowed."""
         match = _SPACE.match(self.text, self.at)
-        self.at = match.end() if match else self.at
+        self.at = match.end() if match else self.at  # the pattern always matches, but its type says that it may not
         mark = self.text[self.at : self.at + 1]
         if not mark and not at_end:
             self.refuse()
@@ -110,28 +111,28 @@ class _Reader:
 
     def expect(self, mark: str) -> None:
         """Skip one character, which must be ``mark``."""
-        if self.next() != mark:
+        if self.skip_spaces() != mark:
             self.refuse()
         self.at += 1
 
-    def value(self) -> Any:
+    def read_value(self) -> Any:
         """Return the next value of the JSON text."""
-        self.next()
+        self.skip_spaces()
         try:
             value, self.at = self.scan(self.text, self.at)
         except StopIteration as why:
             self.refuse(why.value)
         except json.JSONDecodeError as why:
             self.refuse(why.pos)
-        except RecursionError:
+        except RecursionError:  # thousands of brackets, one in the other
             self.refuse()
         return value
 
     def refuse(self, place: int | None = None) -> NoReturn:
-        """Raise an error that says where the text stops to be JSON; by default, at the present position."""
+        """Raise an error that says where the text stops being JSON; by default, at the present position."""
         after = f"after event {self.count - 1} ({short_repr(self.last)})" if self.count else "before its first event"
         place = self.at if place is None else place
-        rest = self.text[self.at : self.at + 2_000_000]
+        rest = self.text[self.at : self.at + 2_000_000]  # not all of it: a slice is a copy, and the text can be very long
         if not rest.strip() or not _ends(rest):
             advice = "record it again, or wait until the profiler has written it"
             raise HybridLabError(f"{self.name} is cut off {after}: {advice}", "cut-off")
@@ -144,13 +145,13 @@ def _ends(rest: str) -> bool:
     return rest.rstrip().endswith(("}", "]")) and rest.count("{") <= rest.count("}") and rest.count("[") <= rest.count("]")
 
 
-def _unpacked(path: Path) -> str:
+def _unpack(path: Path) -> str:
     """Return the text of a file, which may be packed by gzip."""
     try:
         with path.open("rb") as file:
-            packed = file.read(2) == b"\x1f\x8b"
+            packed = file.read(2) == b"\x1f\x8b"  # a file packed by gzip begins with these bytes, whatever its name is
         with gzip.open(path) if packed else path.open("rb") as stream:
-            content = _limited(stream, path.name)
+            content = _read_limited(stream, path.name)
     except (EOFError, zlib.error, gzip.BadGzipFile) as why:
         message = f"{path.name} is packed by gzip, but damaged or cut off ({why}): record it again, or copy it again"
         raise HybridLabError(message, "cut-off") from None
@@ -159,13 +160,13 @@ def _unpacked(path: Path) -> str:
     if not content.strip():
         raise HybridLabError(f"{path.name} is empty: {_WANTED}", "empty")
     try:
-        return content.decode("utf-8-sig")
+        return content.decode("utf-8-sig")  # with or without a byte order mark
     except UnicodeDecodeError:
         raise HybridLabError(f"{path.name} is not a text in UTF-8: {_WANTED}", "not-text") from None
 
 
-def _limited(stream: Any, name: str) -> bytearray:
-    """Return what is in a file, part by part: a small file packed by gzip can unpack to more than fits in memory."""
+def _read_limited(stream: Any, name: str) -> bytearray:
+    """Return the content of a file. It is read in pieces, because a small file packed by gzip can unpack to more than fits in memory."""
     content = bytearray()
     while part := stream.read(PART):
         content += part

@@ -30,6 +30,7 @@ class OwnTrace:
         if event.get("name") == "process_name":
             self.title = event["args"]["name"]
         elif event.get("name") == "thread_name":
+            # an additional track has a name such as "device 3: send"
             self.device_of[event["tid"]] = int(re.sub(r"^device ([0-9]+).*", r"\1", event["args"]["name"]))
         elif event.get("ph") == "X":
             self.slices.append(event)
@@ -66,13 +67,14 @@ def read_own_trace(trace: OwnTrace) -> tuple[Operations, Floats, Floats, Spans |
         start, end = (np.array(column) for column in zip(*(times[row] for row in range(len(row_of))), strict=True))
         read = _spans(trace, spans, row_of, microseconds) if trace.about["spans"] else None
     except (KeyError, TypeError, AttributeError, ValueError) as why:
-        if isinstance(why, HybridLabError):
+        if isinstance(why, HybridLabError):  # it is a ValueError as well, and its own sentence says more
             raise
-        raise _damaged(trace, f"it lacks or spoils {why}") from None
+        raise _damaged(trace, f"this entry is missing or wrong: {why}") from None
     return schedule, start, end, read, unit
 
 
 def _damaged(trace: OwnTrace, what: str) -> HybridLabError:
+    """Return the error for a trace of this library that somebody has changed."""
     return HybridLabError(f"{trace.name} was written by to_chrome_trace() and then changed: {what}; write it again", "damaged-trace")
 
 
@@ -87,12 +89,12 @@ def _spans(trace: OwnTrace, events: Sequence[Event], row_of: Mapping[tuple[int, 
     """Return the messages, hops and optimisers in a trace."""
     for event in events:
         if event["cat"] not in SPAN_KINDS:
-            raise _damaged(trace, f"its event {event['name']!r} is no operation of the schedule")
+            raise _damaged(trace, f"its event {event['name']!r} is not an operation of the schedule")
     devices = [trace.device_of[event["tid"]] for event in events]
     details: dict[str, list[int]] = {name: [event["args"].get(name, -1) for event in events] for name in DETAILS}
     rows = []
     for event, device, peer in zip(events, devices, details["peer"], strict=True):
-        sender = peer if event["cat"] == "receive" else device
+        sender = peer if event["cat"] == "receive" else device  # a message belongs to the operation of its sender
         rows.append(row_of.get((sender, event["name"].removeprefix(event["cat"] + " ")), -1))
     times = np.array([_exact_times(event, microseconds) for event in events]).reshape(-1, 2)
     kinds = [SPAN_KINDS.index(event["cat"]) for event in events]

@@ -23,6 +23,7 @@ MOST_NAMES = 10_000  # an error names some of the events that are there; more di
 _TORCH = re.compile(r"(?:PP:)?(?P<stage>[0-9]{1,9})(?P<kind>[FBIW])(?P<microbatch>[0-9]{1,9})")
 _TORCH_PAIR = re.compile(r"(?:PP:)?\(([0-9]+[FB][0-9]+);([0-9]+[FB][0-9]+)\)(?:OVERLAP_F_B)?")
 _WAITS = ("c10d::", "gloo:", "nccl:", "record_param_comms")  # operators that send or receive
+# the words that programs use for the kinds, in lower case with underscores
 _KIND_OF = {
     Kind.F: "f fwd forward forward_step",
     Kind.B: "b bwd backward backward_step full_backward",
@@ -45,19 +46,19 @@ class Slice(NamedTuple):
 
 
 class Recording:
-    """The operations in one trace file, and what is needed to tell their work from their waits."""
+    """The operations in one trace file, and the events that separate the work in them from the waits."""
 
     def __init__(self, path: Path, pattern: re.Pattern[str] | None) -> None:
         self.name, self.pattern = path.name, pattern
         self.slices: list[Slice] = []
         self.others: Counter[str] = Counter()
         self._open: dict[Track, list[Event]] = {}
-        self._operators: dict[Track, array[float]] = {}
+        self._operators: dict[Track, array[float]] = {}  # starts in 8 bytes each: a trace can have millions
         self._launches: dict[Track, list[tuple[float, int]]] = {}
         self._kernels: dict[int, tuple[float, float]] = {}
         self.about = read_events(path, self._take)
         for launches in self._launches.values():
-            launches.sort()
+            launches.sort()  # events stand in a file in any order, and _kernels_of searches by time
         self._starts = {track: np.sort(starts) for track, starts in self._operators.items()}
 
     @property
@@ -75,29 +76,31 @@ class Recording:
     def _take(self, event: Event) -> None:
         phase, category = event.get("ph"), event.get("cat")
         if phase in ("B", "E"):
-            self._begin_or_end(event, phase)
-        elif phase != "X" or category == "gpu_user_annotation":
+            self._join_begin_and_end(event, phase)
+        elif phase != "X" or category == "gpu_user_annotation":  # torch.profiler writes each range once more, for the GPU
             return
         elif category == "cpu_op":
             if not str(event.get("name")).startswith(_WAITS):
                 self._operators.setdefault(_track(event), array("d")).append(self._time(event, "ts"))
         elif category in ("cuda_runtime", "cuda_driver", "kernel"):
-            self._of_a_gpu(event, category)
+            self._add_gpu_event(event, category)
         else:
-            self._range(event)
+            self._add_range(event)
 
-    def _begin_or_end(self, event: Event, phase: str) -> None:
-        """Turn the events of a begin and an end on one track into one range."""
+    def _join_begin_and_end(self, event: Event, phase: str) -> None:
+        """Join the events of a begin and of an end on one track to one range."""
+        # ranges are nested, so an end belongs to the last begin
         stack = self._open.setdefault(_track(event), [])
         if phase == "B":
             stack.append(event)
         elif stack:
             begin = stack.pop()
-            self._range(begin | {"dur": self._time(event, "ts") - self._time(begin, "ts")})
+            self._add_range(begin | {"dur": self._time(event, "ts") - self._time(begin, "ts")})
 
-    def _of_a_gpu(self, event: Event, category: str) -> None:
-        """Keep a kernel, or the call that has launched one; both have the same number of correlation."""
+    def _add_gpu_event(self, event: Event, category: str) -> None:
+        """Store a kernel, or the call that has launched one; both have the same correlation number."""
         number = event.get("args", {}).get("correlation")
+        # kernels of NCCL send and receive: they are no work of an operation
         if number is None or str(event.get("name")).startswith("nccl"):
             return
         start = self._time(event, "ts")
@@ -106,8 +109,8 @@ class Recording:
         else:
             self._launches.setdefault(_track(event), []).append((start, number))
 
-    def _range(self, event: Event) -> None:
-        """Keep an event whose name is an operation, and count the names of others."""
+    def _add_range(self, event: Event) -> None:
+        """Store an event whose name is an operation, and count the names of others."""
         name = str(event.get("name", ""))
         found = operations_in(name, self.pattern)
         if found is None:
@@ -122,6 +125,7 @@ class Recording:
     def _time(self, event: Event, key: str) -> float:
         """Return ``ts`` or ``dur`` of an event in microseconds."""
         value = event.get(key)
+        # 1e18 microseconds are 30,000 years: a larger number is damage
         if isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) < 1e18 and (key == "ts" or value >= 0):
             return value
         name = short_repr(event.get("name"))
@@ -139,6 +143,7 @@ class Recording:
         free: dict[Track, float] = {}
         for each in sorted(self.slices, key=lambda each: (each.start, each.end)):
             if each.ranged and self._kernels:
+                # a range without a kernel has no length, and comes after the operation before it
                 start, end = self._kernels_of(each) or (max(each.end, free.get(each.track, each.end)),) * 2
             elif each.ranged and self._starts:
                 start, end = self._first_operator(each), each.end
@@ -163,7 +168,7 @@ class Recording:
         times = []
         for track, launches in self._launches.items():
             if track[0] == each.track[0]:
-                low, high = (bisect_left(launches, (time, -1)) for time in (each.start, each.end))
+                low, high = (bisect_left(launches, (time, -1)) for time in (each.start, each.end))  # -1 is below all numbers
                 times += [self._kernels[number] for _, number in launches[low:high] if number in self._kernels]
         return (min(start for start, _ in times), max(end for _, end in times)) if times else None
 
@@ -203,7 +208,7 @@ def operations_in(name: str, pattern: re.Pattern[str] | None) -> tuple[tuple[Op,
 
 
 def checked_pattern(pattern: object) -> re.Pattern[str] | None:
-    """Return a regular expression with the groups that are needed, or raise."""
+    """Return ``pattern`` as a regular expression with the groups that are needed; raise an error if it is none."""
     if pattern is None:
         return None
     example = r"(?P<kind>fwd|bwd) stage (?P<stage>\d+) mb (?P<microbatch>\d+)"
@@ -227,7 +232,7 @@ def files_at(path: Paths) -> list[Path]:
     place = Path(path)
     if place.is_dir():
         found = sorted(each for each in place.iterdir() if each.name.endswith((".json", ".json.gz")))
-    elif any(mark in str(path) for mark in "*?[") and not place.exists():
+    elif any(mark in str(path) for mark in "*?[") and not place.exists():  # a file's own name can have such a mark
         found = sorted(Path(place.anchor).glob(str(place.relative_to(place.anchor))))
     else:
         return [place]

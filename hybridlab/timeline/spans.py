@@ -1,4 +1,4 @@
-"""Spans: the start and the end of each message, each hop of a ring and each optimiser. They are no operations of a schedule."""
+"""Spans: the start and the end of each message, each hop of a ring and each optimiser, which are not operations of a schedule."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -73,9 +73,11 @@ class Spans(Frozen):
         start, end = (_times(getattr(self, name), name) for name in ("start", "end"))
         if start.shape != end.shape:
             raise HybridLabError(f"start and end of spans must have the same shape, not {start.shape} and {end.shape}", "does-not-fit")
+        # a quick look at the extremes first, because most tables are right; NaN fails as well
         if not (np.abs([start.min(initial=0.0), end.max(initial=0.0)]) <= LATEST).all() or not (end >= start).all():
             _refuse_times(start, end)
         columns = _columns({name: getattr(self, name) for name in COLUMNS}, start.shape[-1])
+        # past the frozen dataclass, whose fields cannot be assigned
         self.__dict__.update(columns, start=readonly(start), end=readonly(end))
 
     @property
@@ -90,12 +92,12 @@ class Spans(Frozen):
 
     def where(self, chosen: npt.NDArray[Any]) -> "Spans":
         """Return some of the spans, selected by an array of bools or an array of indices, as in ``array[chosen]``."""
-        return _checked_before({name: getattr(self, name)[..., chosen] for name in self.__dataclass_fields__})
+        return _from_checked({name: getattr(self, name)[..., chosen] for name in self.__dataclass_fields__})
 
     def at(self, *setting: int) -> "Spans":
         """Return the spans of one setting of a batch."""
         columns = {name: getattr(self, name) for name in ("kind", "device", *DETAILS)}
-        return _checked_before({"start": self.start[setting], "end": self.end[setting], **columns})
+        return _from_checked({"start": self.start[setting], "end": self.end[setting], **columns})
 
     @property
     def latest(self) -> Floats:
@@ -112,7 +114,7 @@ class Spans(Frozen):
     def computing(self, devices: int) -> Floats:
         """Return the time that each device spends in its optimiser, shape (settings..., devices); messages and hops do not count."""
         optimisers = np.flatnonzero(self.kind == OPTIMISER)
-        total = np.zeros((devices, *self.start.shape[:-1]))
+        total = np.zeros((devices, *self.start.shape[:-1]))  # devices first, because np.add.at adds along the first axis
         np.add.at(total, self.device[optimisers], np.moveaxis((self.end - self.start)[..., optimisers], -1, 0))
         return np.moveaxis(total, 0, -1)
 
@@ -146,20 +148,20 @@ class Spans(Frozen):
 
 
 def join_spans(*parts: Spans) -> Spans:
-    """Return the spans of all ``parts`` in one table, part after part. All parts must have the same settings."""
+    """Return the spans of all ``parts`` in one table, one part after the other. All parts must have the same settings."""
     columns = {name: [getattr(part, name) for part in parts] for name in Spans.__dataclass_fields__}
-    return _checked_before({name: np.concatenate(values, axis=-1) for name, values in columns.items()})
+    return _from_checked({name: np.concatenate(values, axis=-1) for name, values in columns.items()})
 
 
-def _checked_before(columns: dict[str, npt.NDArray[Any]]) -> Spans:
-    """Return spans whose columns come from other spans: their values have been checked, and only their shapes can be wrong."""
+def _from_checked(columns: dict[str, npt.NDArray[Any]]) -> Spans:
+    """Return spans whose columns come from other spans: the values were checked there, so only shapes can be wrong."""
     columns = {name: readonly(column) for name, column in columns.items()}
     if columns["kind"].ndim != 1 or columns["start"].shape[-1:] != columns["kind"].shape:
-        return Spans(**columns)  # raises
-    made = object.__new__(Spans)
+        return Spans(**columns)  # raises an error with a sentence
+    spans = object.__new__(Spans)
     for name, column in columns.items():
-        object.__setattr__(made, name, column)
-    return made
+        object.__setattr__(spans, name, column)
+    return spans
 
 
 def require_fitting_spans(spans: Spans, settings: tuple[int, ...], devices: int, rows: int) -> None:
@@ -203,6 +205,7 @@ def _columns(given: dict[str, Any], size: int) -> dict[str, Ints]:
     """Return all columns as rows of one read-only array, checked in one pass."""
     table = np.empty((len(COLUMNS), size), dtype=np.intp)
     for row, (name, value) in zip(table, given.items(), strict=True):
+        # an array of this very type and shape needs no check of its own
         row[:] = value if type(value) is np.ndarray and value.dtype == np.intp and value.shape == (size,) else _column(value, name, size)
     smallest = table.min(axis=1, initial=0)
     for (name, least), found in zip(COLUMNS.items(), smallest.tolist(), strict=True):

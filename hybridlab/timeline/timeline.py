@@ -179,7 +179,7 @@ class Timeline(Frozen):
     def busy(self) -> Floats:
         """Time that each device runs operations or its optimiser, shape (settings..., devices); an overlapped pair counts once."""
         duration = self.end - self.start
-        duration[..., self.schedule.pairs + 1] = 0
+        duration[..., self.schedule.pairs + 1] = 0  # both rows of a pair have the time of the pair
         busy: Floats = np.add.reduceat(duration, self.schedule.first, axis=-1)
         return busy if self.spans is None else busy + self.spans.computing(self.schedule.devices)
 
@@ -227,9 +227,9 @@ class Timeline(Frozen):
         >>> [str(op) for op in timeline.ops], timeline.blocking_operation().tolist()
         (['0F0', '0B0', '1F0', '1B0'], [-1, 3, 0, 2])
         """
-        self._one_setting("blocking_operation")
+        self._require_one_setting("blocking_operation")
         before = self.schedule.before
-        free = np.where(before >= 0, self.end[before], self.start.min())
+        free = np.where(before >= 0, self.end[before], self.start.min())  # a device is free from the beginning of the step on
         return np.where(self.start > free, self._latest_input(), before)
 
     def _latest_input(self) -> Ints:
@@ -239,7 +239,7 @@ class Timeline(Frozen):
         """
         source, first = self.schedule.source.copy(), self.schedule.pairs
         pair = np.stack([first, first + 1])
-        ended = np.append(self.end, -np.inf)[source[pair]]
+        ended = np.append(self.end, -np.inf)[source[pair]]  # the source -1 finds minus infinity, which is never the latest
         ended[~self.schedule.crosses[pair] & (ended < self.start[pair])] = -np.inf  # made here, earlier: the pair did not wait for it
         source[pair] = source[pair[ended.argmax(axis=0), np.arange(first.size)]]
         return source
@@ -267,7 +267,7 @@ class Timeline(Frozen):
         """
         from hybridlab.timeline.breakdown import breakdown_of  # rarely needed
 
-        self._one_setting("breakdown")
+        self._require_one_setting("breakdown")
         first, last = self.start.min(), self.end.max()
         if self.spans is not None:
             first, last = min(first, self.spans.earliest), max(last, self.spans.latest)
@@ -314,7 +314,7 @@ class Timeline(Frozen):
         HybridLabError
             The timeline has several settings.
         """
-        self._one_setting("to_rows")
+        self._require_one_setting("to_rows")
         columns = (self.schedule.device, self.schedule.kind, self.schedule.stage, self.schedule.microbatch)
         values = zip(*(column.tolist() for column in (*columns, self.start, self.end, self.activations)), strict=True)
         names = ("device", "op", "kind", "stage", "microbatch", "start", "end", "activations")
@@ -345,19 +345,20 @@ class Timeline(Frozen):
         >>> [(event["name"], event["ts"], event["dur"]) for event in trace["traceEvents"] if event["ph"] == "X"]
         [('0F0', 0.0, 1000.0), ('0B0', 1000.0, 2000.0)]
         """
-        self._one_setting("to_chrome_trace")
+        self._require_one_setting("to_chrome_trace")
         microseconds = 1e6 / in_a_second(self.unit, "a trace")
-        latest = np.abs([self.start, self.end]).max()
+        latest = np.abs([self.start, self.end]).max()  # a unit such as "s" makes the numbers larger
         if self.spans is not None:
             latest = max(latest, np.abs(self.spans.end).max(initial=0), np.abs(self.spans.start).max(initial=0))
         if latest > LATEST / microseconds:
             raise HybridLabError(f"the trace's times must stay within {LATEST:g} microseconds: give smaller times", "too-large")
         replicas = getattr(self.schedule, "replicas", 0)  # 0: one Schedule
-        one = self.schedule.turns[: self.schedule.devices // max(1, replicas)]
+        one = self.schedule.turns[: self.schedule.devices // max(1, replicas)]  # all replicas run the same orders
         about = {"orders": join_csv(one), "unit": self.unit, "replicas": replicas, "spans": self.spans is not None}
         return chrome_trace(self.to_rows(), microseconds, self.schedule.name) | {"otherData": {OWN: about}}
 
-    def _one_setting(self, method: str) -> None:
+    def _require_one_setting(self, method: str) -> None:
+        """Raise an error that names ``method`` if there are several settings."""
         if self.start.ndim > 1:
             settings = self.start.shape[:-1]
             raise HybridLabError(
@@ -365,6 +366,7 @@ class Timeline(Frozen):
             )
 
     def _plain(self, value: Floats) -> Any:
+        """Return a float for one setting, and the array for several."""
         return float(value) if self.start.ndim == 1 else value
 
     def __repr__(self) -> str:
@@ -379,6 +381,6 @@ def computed_timeline(schedule: Operations, start: Floats, end: Floats, unit: st
     >>> computed_timeline(Schedule("one", [["0F0", "0B0"]]), readonly(np.array([0.0, 1.0])), readonly(np.array([1.0, 3.0])), "ms").makespan
     3.0
     """
-    made = object.__new__(Timeline)
-    made.__dict__.update(schedule=schedule, start=start, end=end, spans=None, unit=unit)
-    return made
+    timeline = object.__new__(Timeline)  # without __init__ and its checks, which would take longer than a small simulation
+    timeline.__dict__.update(schedule=schedule, start=start, end=end, spans=None, unit=unit)
+    return timeline

@@ -40,20 +40,20 @@ class Rank(NamedTuple):
 
 
 def parts_of(path: Paths, pattern: Any, step: Any, name: str | None, shift_clocks: Any) -> Parts:
-    """Return the parts of the timeline in trace files; see :meth:`hybridlab.Timeline.from_chrome_trace`."""
+    """Return the arguments of the timeline in trace files; see :meth:`hybridlab.Timeline.from_chrome_trace`."""
     compiled, shift = checked_pattern(pattern), true_or_false(shift_clocks, "shift_clocks")
     step = None if step is None else whole_number(step, "step", at_least=0)
     files = files_at(path)
     recordings = [Recording(file, compiled) for file in files]
     if len(files) == 1 and compiled is None and OWN in _other_data(recordings[0]):
-        return Parts(*read_own_trace(OwnTrace(files[0])))
-    ranks = _at_step(_sorted_ranks(_ranks_of(recordings, compiled)), step)
+        return Parts(*read_own_trace(OwnTrace(files[0])))  # read again, because it needs other events of the file
+    ranks = _choose_step(_sort_ranks(_ranks_of(recordings, compiled)), step)
     schedule = Schedule(_name_of(name, files), [_turns_of(rank) for rank in ranks])
     times = {op: (each.start, each.end) for rank in ranks for each in rank.slices for op in each.ops}
     start, end = (np.array(column) for column in zip(*(times[op] for op in schedule.ops), strict=True))
     by = shifts_of(schedule, start, end, [rank.label for rank in ranks], MICROSECOND, shift)[schedule.device]
     start, end = start + by, end + by
-    begin, length = start.min(), 1_000_000 / IN_A_SECOND[UNIT]
+    begin, length = start.min(), 1_000_000 / IN_A_SECOND[UNIT]  # clocks count from 1970 or from the start of the machine
     return Parts(schedule, (start - begin) / length, (end - begin) / length, None, UNIT)
 
 
@@ -94,6 +94,7 @@ def _ranks_of(recordings: Sequence[Recording], pattern: re.Pattern[str] | None) 
         raise HybridLabError(f"{message}: record all ranks with the same version of torch", "no-clock")
     earliest = min((base for base in bases if base is not None), default=0)
     ranks = []
+    # without rank numbers all keys are equal, and the files keep their order
     for number, recording, base in sorted(zip(numbers, recordings, bases, strict=True), key=lambda each: each[0] if known else 0):
         if recording.slices:
             late = 0.0 if base is None else (base - earliest) / 1000  # ns to microseconds
@@ -114,7 +115,7 @@ def _ranks_in(recording: Recording) -> list[Rank]:
     else:
         key = [each.track[1] for each in slices]
         noun = "thread"
-    if noun != "device" and recording.rank is not None:
+    if noun != "device" and recording.rank is not None:  # torch.profiler writes a file for each rank, with several threads in it
         return [Rank(f"rank {recording.rank} ({recording.name})", slices)]
     found: dict[Any, list[Slice]] = defaultdict(list)
     for name, each in zip(key, slices, strict=True):
@@ -139,13 +140,13 @@ def _nothing_found(recordings: Sequence[Recording], pattern: re.Pattern[str] | N
     return f"no event in {where} {wanted}. The names there are: {names}: {advice}"
 
 
-def _sorted_ranks(ranks: Sequence[Rank]) -> list[Rank]:
+def _sort_ranks(ranks: Sequence[Rank]) -> list[Rank]:
     """Return the ranks with their operations sorted; an operation that starts at the end of another starts after it.
 
     Raises
     ------
     HybridLabError
-        Two operations of a rank overlap, and they are no pair of a forward and a backward that start and end together.
+        Two operations of a rank overlap, and they are not a forward and a backward that start and end together.
     """
     sorted_ranks = []
     for rank in ranks:
@@ -154,20 +155,20 @@ def _sorted_ranks(ranks: Sequence[Rank]) -> list[Rank]:
             last = done[-1] if done else None
             if last is not None and each.start < last.end:
                 if last.end - each.start > MICROSECOND:
-                    pair = _overlapped(last, each)
+                    pair = _join_pair(last, each)
                     if pair is None:
                         message = f"{each.name} starts {last.end - each.start:.1f} microseconds before {last.name} ends on {rank.label}"
                         advice = "a device runs one operation at a time: is each device on a track of its own?"
                         raise HybridLabError(f"{message}, but {advice}", "overlapping-operations")
                     done[-1] = pair
                     continue
-                each = each._replace(start=last.end, end=max(last.end, each.end))
+                each = each._replace(start=last.end, end=max(last.end, each.end))  # the overlap is only rounding
             done.append(each)
         sorted_ranks.append(Rank(rank.label, done))
     return sorted_ranks
 
 
-def _overlapped(one: Slice, other: Slice) -> Slice | None:
+def _join_pair(one: Slice, other: Slice) -> Slice | None:
     """Return two events as one overlapped pair if they are a forward and a full backward that start and end together."""
     kinds = {op.kind for op in one.ops + other.ops}
     together = abs(one.start - other.start) <= MICROSECOND and abs(one.end - other.end) <= MICROSECOND
@@ -177,13 +178,13 @@ def _overlapped(one: Slice, other: Slice) -> Slice | None:
     return one._replace(ops=(forward, backward), name=f"({forward};{backward})")
 
 
-def _at_step(ranks: Sequence[Rank], step: int | None) -> list[Rank]:
+def _choose_step(ranks: Sequence[Rank], step: int | None) -> list[Rank]:
     """Return the ranks with the operations of one step: the k-th run of each operation is that of step k.
 
     Raises
     ------
     HybridLabError
-        An operation is on two ranks (``doubled-operation``), it has not as many runs as others, or there are several steps.
+        An operation is on two ranks (``doubled-operation``), it does not have as many runs as others, or there are several steps.
     """
     rank_of: dict[Op, str] = {}
     runs: Counter[Op] = Counter()
@@ -193,7 +194,7 @@ def _at_step(ranks: Sequence[Rank], step: int | None) -> list[Rank]:
                 message = f"{op} is on {rank_of[op]} and on {rank.label}: give the ranks of one pipeline, without its replicas"
                 raise HybridLabError(message, "doubled-operation")
             runs[op] += 1
-    steps = Counter(runs.values()).most_common(1)[0][0]
+    steps = Counter(runs.values()).most_common(1)[0][0]  # an operation with another number of runs is the one at fault
     for op, count in runs.items():
         if count != steps:
             message = f"{op} runs {counted(count, 'time')} on {rank_of[op]}, but most operations run {counted(steps, 'time')}"
@@ -210,6 +211,7 @@ def _at_step(ranks: Sequence[Rank], step: int | None) -> list[Rank]:
 
 
 def _of_step(slices: Sequence[Slice], step: int) -> Iterator[Slice]:
+    """Yield the slices of one step, which are run number ``step`` of each operation."""
     seen: Counter[Op] = Counter()
     for each in slices:
         if seen[each.ops[0]] == step:
