@@ -1,4 +1,4 @@
-"""Functions that draw static figures of timelines, curves, sweeps, named points, plans of a search, and bars divided into parts.
+"""Functions that draw static figures of timelines, curves, sweeps, named points, the plans of a search, and divided bars.
 
 Every function returns a :class:`Picture`. This is a matplotlib Figure: a notebook shows it as the value of a cell, and its method
 ``savefig`` writes it to a file. Its ``alt_text`` says in words what the figure shows. No function prints anything or changes a setting

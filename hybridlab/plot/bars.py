@@ -1,4 +1,4 @@
-"""Draws the operations of a timeline as bars, and also its spans, which are messages, hops of rings and optimisers."""
+"""Draws a timeline: its operations as bars, and its spans, which are messages, hops of rings and optimisers."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -15,6 +15,7 @@ from hybridlab.schedule import KINDS, Operations, W
 from hybridlab.timeline import Timeline
 from hybridlab.timeline.spans import ALL_GATHER, REDUCE_SCATTER, SPAN_KINDS
 
+# The hatching has the colour of the edge.
 IDLE: dict[str, Any] = {"facecolor": "#F8F9FA", "edgecolor": "#B4BBC4", "linewidth": 0.0, "hatch": "/////"}
 SMALLEST = 6.0  # the smallest size of a microbatch's number, in points
 DRAWN_SPANS = ("optimiser", "reduce-scatter", "all-gather", "send", "receive")  # drawn in this order, so later kinds cover earlier ones
@@ -25,13 +26,13 @@ HOLLOW = ("receive", "all-gather")  # drawn hollow, so that they differ from "se
 
 @dataclass(frozen=True)
 class Bars:
-    """Operations of one kind as rectangles.
+    """The rectangles of all operations of one kind.
 
     Parameters
     ----------
     kind : str
     start, end : array of float, shape (operations,)
-        Times since the first start.
+        Times since the first start, in the timeline's unit.
     top, height : array of float, shape (operations,)
         Inches from the top of the panel.
     colours : array of str, shape (operations,)
@@ -47,14 +48,14 @@ class Bars:
 
 @dataclass(frozen=True)
 class Numbers:
-    """How the number of its microbatch is written into each bar.
+    """The style in which each bar shows the number of its microbatch.
 
     Parameters
     ----------
     letter : bool
         Whether the letter of the kind stands before the number.
     size : float
-        Points.
+        Size of the text in points.
     rows : array of bool, shape (operations,)
         The operations that get a number.
     """
@@ -71,14 +72,15 @@ def origin(timeline: Timeline) -> float:
 
 
 def draw_idle(axes: Axes, start: Floats, end: Floats, top: Floats, height: float) -> None:
-    """Hatch rectangles of idle time; operations are drawn over them."""
+    """Draw rectangles of idle time as hatched areas."""
+    # They fill whole rows. The bars are drawn over them, so hatching is seen only where a device is idle.
     hatched = PolyCollection(list(_corners(start, end, top, height)), gid="idle", **IDLE)
     hatched.set_hatch_linewidth(0.6)
     axes.add_collection(hatched, autolim=False)
 
 
 def bars_of(timeline: Timeline, pitch: float, height: float) -> list[Bars]:
-    """Return the bars of a timeline, one :class:`Bars` for each kind of operation; the rows of devices are ``pitch`` inches apart."""
+    """Return the bars of a timeline: one :class:`Bars` for each kind of operation. The rows of devices are ``pitch`` inches apart."""
     schedule, first = timeline.schedule, origin(timeline)
     shades = schedule.copies * schedule.chunks
     colours = np.array([[shade_colour(kind, shade, shades) for shade in range(shades)] for kind in KINDS])
@@ -92,23 +94,24 @@ def bars_of(timeline: Timeline, pitch: float, height: float) -> list[Bars]:
 
 
 def draw_bars(axes: Axes, bars: Bars, points: float) -> None:
-    """Draw operations of one kind, with a mark that tells the kind without colour; one unit of x is ``points`` points long.
+    """Draw operations of one kind, with a mark that shows the kind without colour.
 
-    The mark is a solid line near the bottom for B, a dotted line near the bottom for I, and a solid line near the top for W. F has no
-    mark.
+    One unit of x is ``points`` points long. The mark is a solid line near the bottom for B, a dotted line near the bottom for I, and a
+    solid line near the top for W. F has no mark.
     """
     wide = (bars.end - bars.start) * points
-    narrowest = float(wide[wide > 0].min(initial=72.0))
+    narrowest = float(wide[wide > 0].min(initial=72.0))  # points; an inch if all durations are 0
     edges = np.where(wide > 0, "#FFFFFF", bars.colours)  # an operation without duration is drawn as a line in its own colour
     style: dict[str, Any] = {"facecolors": bars.colours, "edgecolors": edges, "linewidths": min(0.9, 0.2 * narrowest)}
     body = PolyCollection(list(_corners(bars.start, bars.end, bars.top, bars.height)), gid=f"operations {bars.kind}", **style)
     axes.add_collection(body, autolim=False)
     if bars.kind == "F":
         return
-    thick = np.minimum(7.3 * bars.height, max(0.35 * narrowest, 0.8))  # points
-    inside = 0.012 + thick / 100
+    # In points: at most a tenth of the bar's height (72 points are an inch), and thinner if some bars are narrow
+    thick = np.minimum(7.3 * bars.height, max(0.35 * narrowest, 0.8))
+    inside = 0.012 + thick / 100  # inches from the edge of the bar to the middle of the line
     y = bars.top + (inside if bars.kind == "W" else bars.height - inside)
-    margin = np.minimum(1.2 / points, (bars.end - bars.start) / 6)
+    margin = np.minimum(1.2 / points, (bars.end - bars.start) / 6)  # the mark ends before the edges of the bar, also in a narrow one
     ends = np.stack([np.stack([bars.start + margin, y], -1), np.stack([bars.end - margin, y], -1)], 1)
     dashes = (0, (0.7, 0.7)) if bars.kind == "I" else "solid"
     marks = LineCollection(list(ends), gid=f"marks {bars.kind}", colors="black", alpha=0.6, linewidths=thick, linestyles=[dashes])
@@ -117,21 +120,25 @@ def draw_bars(axes: Axes, bars: Bars, points: float) -> None:
 
 
 def numbers_for(timeline: Timeline, height: float, inches: float) -> Numbers:
-    """Return the style in which the most bars get a number; a unit of time is ``inches`` inches long.
+    """Return the style that writes a number into the largest number of bars.
 
-    If several styles give the same count, a style with the letter of the kind is preferred, then a larger one. Either all operations of
-    one kind on one device get their number, or none of them. The operations in overlapped pairs are separate groups.
+    A bar is ``height`` inches high, and a unit of time is ``inches`` inches long. If two styles fill the same number of bars, the style
+    with the letter of the kind wins, then the larger one. All operations of one kind on one device get a number, or none of them does.
+    Operations in overlapped pairs are groups of their own.
     """
     schedule = timeline.schedule
     wide = (timeline.end - timeline.start) * inches
     group = schedule.kind * schedule.devices + schedule.device
+    # Bars of a pair are half as high, so a text that fits into other bars of their kind may not fit into them.
     group[np.append(schedule.pairs, schedule.pairs + 1)] += len(KINDS) * schedule.devices
     narrowest = np.full(int(group.max()) + 1, np.inf)
     np.minimum.at(narrowest, group, np.where(wide > 0, wide, np.inf))
+    # The text with the highest number and the widest letter is the widest one, so every other text fits where it fits.
     last = str(schedule.microbatches - 1)
     widest = "W" if (schedule.kind == W).any() else "B"
     best = Numbers(False, SMALLEST, np.zeros(wide.size, dtype=bool))
     for letter in (True, False):
+        # A text with a letter must be a point larger than a number alone. The 0.01 makes the last size part of the range.
         for size in np.arange(_largest(height), SMALLEST + letter - 0.01, -0.5).tolist():
             rows = (narrowest[group] > text_width(widest * letter + last, size) + 0.032) & (wide > 0)
             if rows.sum() > best.rows.sum():
@@ -140,10 +147,10 @@ def numbers_for(timeline: Timeline, height: float, inches: float) -> Numbers:
 
 
 def write_numbers(axes: Axes, timeline: Timeline, numbers: Numbers, pitch: float, height: float) -> None:
-    """Write the microbatch into every chosen bar, a little away from the mark of its kind."""
+    """Write the number of the microbatch into every chosen bar, a little away from the mark of its kind."""
     schedule = timeline.schedule
     middle = (timeline.start + timeline.end) / 2 - origin(timeline)
-    shift = {"F": 0.0, "B": -0.02, "I": -0.02, "W": 0.04}
+    shift = {"F": 0.0, "B": -0.02, "I": -0.02, "W": 0.04}  # shares of a bar's height; y runs downwards
     shift_in_pair = {"F": 0.0, "B": -0.07}
     tops, heights = tops_and_heights(schedule, pitch, height)
     for row in np.flatnonzero(numbers.rows).tolist():
@@ -155,7 +162,7 @@ def write_numbers(axes: Axes, timeline: Timeline, numbers: Numbers, pitch: float
 
 
 def span_kinds_in(timeline: Timeline) -> list[str]:
-    """Return the kinds of spans to draw, which are all kinds in the timeline except an optimiser that takes no time."""
+    """Return the kinds of spans to draw: all kinds in the timeline, without an optimiser that takes no time."""
     spans = timeline.spans
     if spans is None:
         return []
@@ -166,9 +173,9 @@ def span_kinds_in(timeline: Timeline) -> list[str]:
 
 
 def lane_for(timeline: Timeline, bar: float) -> float:
-    """Return the height in inches for messages and hops below a bar of ``bar`` inches.
+    """Return the height of the lane for messages and hops, in inches, below a bar of ``bar`` inches.
 
-    It doubles if rings overlap messages, or rings of one device each other, in time.
+    The lane is twice as high if a ring overlaps messages in time, or if two rings of one device overlap.
     """
     if not set(span_kinds_in(timeline)) - {"optimiser"}:
         return 0.0
@@ -178,8 +185,8 @@ def lane_for(timeline: Timeline, bar: float) -> float:
 def ring_levels(timeline: Timeline) -> tuple[Ints, int]:
     """Return the level of each span in the lane of its device, and the number of levels.
 
-    If two rings of a device overlap in time, which only a wrong answer to a task has, each of its rings has a level of its own. Otherwise
-    all spans are at level 0.
+    If two rings of some device overlap in time, each ring of a device has a level of its own. Otherwise all spans are at level 0. Only a
+    wrong answer to a task has such rings.
     """
     spans = timeline.spans
     levels = np.zeros(spans.size if spans is not None else 0, dtype=np.int64)
@@ -191,24 +198,26 @@ def ring_levels(timeline: Timeline) -> tuple[Ints, int]:
         end = -np.inf
         rings = [np.flatnonzero(hops & (spans.device == device) & (spans.stage == stage)) for stage in np.unique(spans.stage)]
         for level, rows in enumerate(sorted(filter(len, rings), key=lambda rows: float(spans.start[rows].min()))):
+            # Rings that follow each other touch; rounding must not count as an overlap.
             overlap = overlap or bool(spans.start[rows].min() < end - 1e-9 * timeline.makespan)
             end = max(end, float(spans.end[rows].max()))
             levels[rows] = level
+    # Rings that never overlap share level 0, so that usual figures need no higher lane.
     return (levels, int(levels.max()) + 1) if overlap else (0 * levels, 1)
 
 
 def ring_height(strip: float, count: int) -> float:
-    """Return the height of a ring in a strip of so many levels, in inches."""
+    """Return the height of a ring in inches, if a strip of ``strip`` inches is divided into ``count`` levels."""
     return strip / count - min(BETWEEN_RINGS, strip / count / 2) if count > 1 else strip
 
 
 def draw_spans(axes: Axes, timeline: Timeline, pitch: float, bar: float, lane: float, points: float) -> None:
-    """Draw the spans of a timeline; the rows of devices are ``pitch`` inches apart, and one unit of x is ``points`` points long.
+    """Draw the spans of a timeline.
 
-    Messages and hops are drawn in a lane of ``lane`` inches below the operations, which take ``bar`` inches. Sent messages are above
-    received messages. Hops are at the same height as messages, or below them if rings and messages overlap in time. Rings of a device
-    that overlap in time are below each other. The optimiser is drawn in the row of the operations. A span without duration is drawn as
-    a line.
+    The rows of devices are ``pitch`` inches apart, and one unit of x is ``points`` points long. Messages and hops are drawn in a lane of
+    ``lane`` inches below the operations, which take ``bar`` inches. Sent messages are above received messages. Hops are at the same height
+    as messages, or below them if rings and messages overlap in time. If rings of a device overlap in time, each stands at a level of its
+    own. The optimiser is drawn in the row of the operations. A span without duration is drawn as a line.
     """
     below, strip = bar + 0.02, lane - 0.03
     levels, count = ring_levels(timeline)
@@ -225,16 +234,18 @@ def draw_spans(axes: Axes, timeline: Timeline, pitch: float, bar: float, lane: f
         if kind in ("optimiser", *SPAN_WORDS):
             shift, height = (0.0, bar) if kind == "optimiser" else (below, strip)
         else:
+            # ``levels`` has one entry for each span of the timeline, so those of this kind are picked.
             row += levels[timeline.spans.kind == SPAN_KINDS.index(kind)] * (strip / count)  # type: ignore[union-attr]
             shift, height = hop, ring_height(strip, count)
         draw_spans_of_kind(axes, kind, start, end, row + shift, height, points)
 
 
 def draw_spans_of_kind(axes: Axes, kind: str, start: Floats, end: Floats, top: Floats, height: float, points: float) -> None:
-    """Draw spans of one kind with their upper edge at ``top`` and ``height`` inches high; one unit of x is ``points`` points long."""
+    """Draw spans of one kind. ``top`` is their upper edge in inches, and one unit of x is ``points`` points long."""
     colour = SPAN_COLOURS.get(kind, MUTED)
     wide = (end - start) * points
     line = min(0.9, 0.2 * float(wide[wide > 0].min(initial=72.0)))
+    # Messages share a strip: sent ones take the upper half, received ones the lower half, with 0.01 inches between them.
     if kind in SPAN_WORDS:
         half = height / 2 - 0.005
         top, height = top + (kind == "receive") * (height - half), half
@@ -264,6 +275,7 @@ def tops_and_heights(schedule: Operations, pitch: float, height: float) -> tuple
     """
     tops: Floats = schedule.device.astype(np.float64) * pitch
     heights: Floats = np.full(tops.size, height)
+    # ``pairs`` has the rows of the forwards; the backward of a pair stands in the next row.
     heights[schedule.pairs] /= 2
     heights[schedule.pairs + 1] /= 2
     tops[schedule.pairs + 1] += height / 2

@@ -1,4 +1,4 @@
-"""Charts of named numbers, drawn as curves or as bars that are divided into parts."""
+"""Draws charts of named numbers: curves, or bars that are divided into parts."""
 
 import textwrap
 from collections.abc import Mapping, Sequence
@@ -20,7 +20,8 @@ MOST_CURVES, MOST_BARS = 6, 16
 LARGEST = 1e100  # larger than any time in practice
 LEFT, RIGHT, HEIGHT = 0.62, 0.2, 2.4  # inches left and right of the axes of curves, and the height of the axes
 LINE = 0.25  # inches that a line of the title or the legend takes
-BAR_RIGHT, BAR_PITCH, BAR, PART_SIZE = 0.62, 0.36, 0.24, 8.5  # inches on the right of bars, between bars, of a bar; points
+# Inches right of the bars, from one bar to the next, and of a bar; points of a number in a part
+BAR_RIGHT, BAR_PITCH, BAR, PART_SIZE = 0.62, 0.36, 0.24, 8.5
 
 
 def lines(x: Any, series: Mapping[str, Any], *, x_label: str, y_label: str, title: str = "", log_y: bool = False) -> Picture:
@@ -61,13 +62,14 @@ def lines(x: Any, series: Mapping[str, Any], *, x_label: str, y_label: str, titl
     write(paper, (LEFT + WIDTH - RIGHT) / 2, top + HEIGHT + 0.42, labels[0], color=MUTED, ha="center")
     axes = figure.add_axes(rectangle(figure, LEFT, top, WIDTH - LEFT - RIGHT, HEIGHT), facecolor="white")
     for place, (name, values) in enumerate(curves.items()):
+        # Markers at the ends of an axis are drawn whole, not cut in half.
         axes.plot(places, values, label=name, clip_on=False, zorder=3, solid_capstyle="butt", **curve_style(place))
     _set_scales(axes, places, np.stack(list(curves.values())), log_y)
     return figure
 
 
 def stacks(bars: Mapping[str, Mapping[str, Any]], *, x_label: str, title: str = "") -> Picture:
-    """Return a figure of bars, one below the other on one scale, where each bar is divided into its parts.
+    """Return a figure of bars on one scale, one below the other. Each bar is divided into its parts.
 
     The sum of its parts is written at the end of each bar. The value of a part is written in the part if there is room. All these
     numbers have three digits.
@@ -97,13 +99,13 @@ def stacks(bars: Mapping[str, Mapping[str, Any]], *, x_label: str, title: str = 
     figure = Picture(top + BAR_PITCH * len(parts_of) + 0.5, _bars_text(title, x_label, parts_of, sums))
     paper = page(figure)
     write_title(paper, above)
-    for part, (x, row), colour in zip(names, places, PART_COLOURS, strict=False):
+    for part, (x, row), colour in zip(names, places, PART_COLOURS, strict=False):  # there are more colours than parts
         y = MARGIN + LINE * (len(above) + row) + 0.1
         paper.add_patch(Rectangle((x, y - 0.07), 0.24, 0.14, facecolor=colour))
         write(paper, x + 0.32, y, part, va="center_baseline")
     left = 0.16 + max(text_width(name, 9) for name in parts_of)
     wide, tall = WIDTH - left - BAR_RIGHT, BAR_PITCH * len(parts_of)
-    longest = max(sums.values()) or 1.0
+    longest = max(sums.values()) or 1.0  # bars of zeros still need an axis with a length
     axes = figure.add_axes(rectangle(figure, left, top, wide, tall), facecolor="white", xlim=(0, longest), ylim=(tall, 0), yticks=[])
     axes.xaxis.set_major_locator(MaxNLocator(6, steps=[1, 2, 5, 10]))
     axes.xaxis.set_major_formatter(lambda value, _: number(value))
@@ -116,7 +118,7 @@ def stacks(bars: Mapping[str, Mapping[str, Any]], *, x_label: str, title: str = 
         for value, colour in zip(parts.values(), PART_COLOURS, strict=False):
             width = value / longest * wide
             inside.add_patch(Rectangle((x, y), width, BAR, facecolor=colour, edgecolor="white", linewidth=0.6))
-            if text_width(_three_digits(value), PART_SIZE) + 0.08 < width:
+            if text_width(_three_digits(value), PART_SIZE) + 0.08 < width:  # 0.04 inches on each side of the number
                 style = {"size": PART_SIZE, "color": ink_on(colour), "ha": "center", "va": "center_baseline"}
                 write(inside, x + width / 2, y + BAR / 2, _three_digits(value), **style)
             x += width
@@ -133,12 +135,12 @@ def curve_style(place: int) -> dict[str, Any]:
 
 
 def title_lines(title: Any) -> list[str]:
-    """Return the lines of a chart's title, or raise if it is not text."""
-    return textwrap.wrap(checked_text(title, "title"), 66)
+    """Return the lines of a chart's title, or raise an error if it is not a text."""
+    return textwrap.wrap(checked_text(title, "title"), 66)  # so many bold characters of 10.5 points fit into the width
 
 
 def write_title(axes: Axes, lines: Sequence[str]) -> None:
-    """Write the lines of a chart's title at the top of the page."""
+    """Write the lines of a chart's title at the top of the figure."""
     for row, line in enumerate(lines):
         write(axes, MARGIN, MARGIN + LINE * row + 0.14, line, size=10.5, weight="bold")
 
@@ -152,16 +154,16 @@ def draw_curve_legend(axes: Axes, y: float, names: list[str]) -> None:
 
 
 def legend_rows(names: list[str]) -> int:
-    """Return how many rows :func:`draw_curve_legend` needs."""
+    """Return the number of rows that :func:`draw_curve_legend` needs."""
     return 1 + _places_of_curve_names(names)[-1][1]
 
 
 def dress(axes: Axes) -> None:
-    """Give axes the look that all charts share, with a line below, a faint horizontal grid and small grey numbers."""
+    """Give axes the look that all charts share: a line below, a faint horizontal grid and small grey numbers."""
     axes.tick_params(labelsize=8.5, labelcolor=MUTED, labelfontfamily=FONT, color=RULE, length=3)
     axes.grid(True, axis="y", color=RULE, linewidth=0.7, linestyle="-")
     axes.grid(False, axis="x")
-    axes.set_axisbelow(True)
+    axes.set_axisbelow(True)  # the grid is behind curves and bars
     axes.spines[:].set_visible(False)
     axes.spines["bottom"].set(visible=True, color=MUTED, linewidth=0.8)
 
@@ -171,7 +173,7 @@ def _places_of_curve_names(names: list[str]) -> list[tuple[float, int]]:
 
 
 def _places_in_rows(names: list[str], sample: float, gap: float, right: float) -> list[tuple[float, int]]:
-    """Return the left end in inches and the row of each name in a legend; a row takes as many names as fit.
+    """Return the left end in inches and the row of each name in a legend. A row takes as many names as fit.
 
     Each name has a sample of its style, which takes ``sample`` inches. ``gap`` inches separate two names, and ``right`` inches stay free
     at the end of a row.
@@ -180,7 +182,7 @@ def _places_in_rows(names: list[str], sample: float, gap: float, right: float) -
     x, row = MARGIN, 0
     for name in names:
         width = sample + text_width(name, 9)
-        if x > MARGIN and x + width > WIDTH - right:
+        if x > MARGIN and x + width > WIDTH - right:  # a name that is too long for any row still gets a row
             x, row = MARGIN, row + 1
         places.append((x, row))
         x += width + gap
@@ -188,16 +190,18 @@ def _places_in_rows(names: list[str], sample: float, gap: float, right: float) -
 
 
 def _set_scales(axes: Axes, places: Floats, values: Floats, log_y: bool) -> None:
-    """Set ranges and ticks; y begins at 0 if no value is negative, and x is logarithmic if it grows by a constant factor."""
+    """Set ranges and ticks. y begins at 0 if no value is negative, and x is logarithmic if it grows by a constant factor."""
     if values.min() >= 0 and not log_y:
-        axes.set_ylim(0, 1.08 * values.max() or 1.0)
+        axes.set_ylim(0, 1.08 * values.max() or 1.0)  # room above the highest marker; a range must not be empty
     if places.size > 3 and places[0] > 0 and _evenly_spaced(np.log(places)):
         axes.set_xscale("log")
         axes.xaxis.set_minor_locator(NullLocator())
+        # At most 12 ticks: numbers of more would overlap.
         axes.xaxis.set_major_locator(FixedLocator(places[:: -(-places.size // 12)].tolist()))
     elif places.size <= 12 and _evenly_spaced(places):
         axes.xaxis.set_major_locator(FixedLocator(places.tolist()))
     else:
+        # Whole numbers, such as those of devices, get no ticks between them.
         axes.xaxis.set_major_locator(MaxNLocator(8, integer=bool((places % 1 == 0).all())))
     if log_y:
         axes.set_yscale("log")
@@ -212,7 +216,7 @@ def _set_scales(axes: Axes, places: Floats, values: Floats, log_y: bool) -> None
 def _evenly_spaced(places: Floats) -> bool:
     """Return whether the steps between growing values are equal."""
     steps = np.diff(places)
-    return not steps.size or bool(np.ptp(steps) < 1e-6 * steps.max())
+    return not steps.size or bool(np.ptp(steps) < 1e-6 * steps.max())  # logarithms are rounded, so steps are not exactly equal
 
 
 def _curves_text(title: str, labels: tuple[str, str], places: Floats, curves: dict[str, Floats]) -> str:
@@ -236,7 +240,7 @@ def _three_digits(value: float) -> str:
 
 
 def _checked_curves(x: Any, series: Mapping[str, Any]) -> tuple[Floats, dict[str, Floats]]:
-    """Return the values of x and of every curve as arrays, or refuse values that make no curve."""
+    """Return the values of x and of every curve as arrays, or refuse values that cannot be drawn as curves."""
     places = _checked_values(x, "x")
     if not (np.diff(places) > 0).all():
         raise HybridLabError(f"x must grow from value to value, not {short_repr(x)}", "not-growing")
@@ -257,7 +261,7 @@ def _checked_values(given: Any, name: str) -> Floats:
     values = numbers(given, name)
     if values.ndim != 1 or not (np.abs(values) < LARGEST).all():
         code = "wrong-shape" if values.ndim != 1 else "too-large" if np.isfinite(values).all() else "not-finite"
-        raise HybridLabError(f"{name} must be finite numbers in a row, at most 1e100, not {short_repr(given)}", code)
+        raise HybridLabError(f"{name} must be a list of finite numbers between -1e100 and 1e100, not {short_repr(given)}", code)
     return values
 
 
@@ -285,7 +289,7 @@ def _checked_bars(bars: Any) -> dict[str, dict[str, float]]:
         first = next(iter(parts_of.values()))
         if list(parts_of[name]) != list(first):
             raise HybridLabError(
-                f"bar {short_repr(name)} must have the parts of the first, {', '.join(first)}, in that order", "does-not-fit"
+                f"bar {short_repr(name)} must have the same parts in the same order as the first, {', '.join(first)}", "does-not-fit"
             )
     return parts_of
 

@@ -1,4 +1,4 @@
-"""Figures of one timeline, or of several timelines on one time axis, each with a text that says what it shows."""
+"""Draws one timeline, or several timelines on one time axis. Each figure has a text that says what it shows."""
 
 import textwrap
 from collections.abc import Mapping, Sequence
@@ -8,7 +8,7 @@ import numpy as np
 
 from hybridlab.checks import checked_text, counted, short_repr
 from hybridlab.errors import HybridLabError
-from hybridlab.plot.bars import numbers_for
+from hybridlab.plot.bars import numbers_for, origin
 from hybridlab.plot.panel import (
     AXIS,
     LEGEND_LINE,
@@ -29,7 +29,7 @@ from hybridlab.timeline import Timeline
 
 MOST_DEVICES = 64  # rows of one figure
 MOST_OPS = 1000  # the most operations on one device; a figure hardly has more pixels
-MOST_LISTED = 16  # the most values that a sentence lists
+MOST_LISTED = 16  # the most values that a sentence lists; more are hard to listen to
 BETWEEN = 0.16  # inches from one timeline to the title of the next
 LINE, TITLE_LINE = 0.19, 0.26  # inches that a line of text takes
 
@@ -42,7 +42,7 @@ def timeline(
     end: float | None = None,
     peak: float | None = None,
 ) -> Picture:
-    """Return a figure of one timeline, with one row for each device, a colour for each kind of operation, and hatched idle time.
+    """Return a figure of one timeline, with a row for each device, a colour for each kind of operation, and hatched idle time.
 
     The number in a bar is the number of its microbatch. The time axis begins at the first start and has the timeline's unit. The
     timeline of a hybrid step also has spans. A lane below the bars shows messages, sent ones above received ones, and the hops of rings.
@@ -53,7 +53,7 @@ def timeline(
     timeline : Timeline
         One setting.
     title : str, optional
-        The title. None means the name and the sizes of the schedule.
+        The title; by default the name and the sizes of the schedule.
     activations : bool
         Whether a strip below each row shows how many activations the device holds. They are counted in microbatches; 1 means the
         activations of one microbatch for all layers of the device. All strips have one scale, and a dot marks where the peak is first
@@ -134,7 +134,7 @@ def compare(timelines: Mapping[str, Timeline], *, title: str | None = None, acti
 
 
 def alt_text(timeline: Timeline) -> str:
-    """Return in words and numbers what the figure of a timeline shows, for readers who cannot see it.
+    """Return a text that says what the figure of a timeline shows, for readers who cannot see it.
 
     Parameters
     ----------
@@ -158,13 +158,13 @@ def alt_text(timeline: Timeline) -> str:
 
 
 def _check_drawable(timeline: object) -> None:
-    """Raise if a figure cannot show the timeline; the error says what a figure can show."""
+    """Raise an error if a figure cannot show the timeline. The error says what a figure can show."""
     if not isinstance(timeline, Timeline):
         raise HybridLabError(f"a figure shows a Timeline, such as simulate() returns, not {short_repr(timeline)}", "not-a-timeline")
     if timeline.start.ndim > 1:
         settings = timeline.start.shape[:-1]
         raise HybridLabError(f"a figure shows one setting, but this timeline holds {settings}: pick one with .at()", "several-settings")
-    spans = timeline.spans.device if timeline.spans is not None else timeline.device[:0]
+    spans = timeline.spans.device if timeline.spans is not None else timeline.device[:0]  # an empty array without spans
     busiest = int(np.bincount(np.append(timeline.device, spans)).max())
     if timeline.schedule.devices > MOST_DEVICES or busiest > MOST_OPS:
         things = f"{counted(busiest, 'operation')}{' and spans' if spans.size else ''}"
@@ -189,13 +189,13 @@ def draw_timelines(
     timelines : mapping of str to Timeline
         Timelines by their titles.
     title : str
-        Title of the figure; an empty one takes no room.
+        Title of the figure. An empty title takes no room.
     frame : Frame
         With room for all timelines.
     words : str
         The alternative text.
     results : mapping of str to str, optional
-        By the title of a timeline, the text that stands at the right of the title in place of makespan and bubble ratio.
+        By the title of a timeline, the text that replaces its makespan and bubble ratio, at the right of the title.
     more : sequence of Entry
         Entries to add to the legend.
     below : float
@@ -203,9 +203,10 @@ def draw_timelines(
     """
     drawn = list(timelines.values())
     heads = [_head(head, (results or {}).get(head) or results_text(each)) for head, each in timelines.items()]
+    # The legend must say so if some bars are too narrow for a number.
     numbered = all(numbers_for(each, frame.bar, AXIS / frame.span).rows.all() for each in drawn)
     legend = legend_lines(drawn, bool(frame.memory), numbered, more)
-    title_lines = textwrap.wrap(title, 60)
+    title_lines = textwrap.wrap(title, 60)  # so many bold characters of 11.5 points fit into the width
     top = MARGIN + TITLE_LINE * len(title_lines)
     heights = [LINE * len(head) + 0.06 + frame.height(each) for head, each in zip(heads, drawn, strict=True)]
     bottom = top + sum(heights) + BETWEEN * (len(drawn) - 1)
@@ -213,12 +214,13 @@ def draw_timelines(
     sheet = page(figure)
     for row, line in enumerate(title_lines):
         write(sheet, MARGIN, MARGIN + TITLE_LINE * (row + 0.6), line, size=11.5, weight="bold")
-    ticks = ticks_for(frame.span) if any(each.makespan for each in drawn) else [0.0]
+    ticks = ticks_for(frame.span) if any(each.makespan for each in drawn) else [0.0]  # without any duration, only 0 has a place on the axis
     for place, (head, each) in enumerate(zip(heads, drawn, strict=True)):
         for row, texts in enumerate(head):
             for x, text, style in texts:
                 write(sheet, x, top + LINE * row + 0.14, text, **style)
         below = top + LINE * len(head) + 0.06
+        # Ends of the timelines above run through this one, so a reader can compare them.
         draw_panel(figure, below, each, frame, ticks, [other.makespan for other in drawn[:place]])
         top += heights[place] + BETWEEN
     draw_axis(sheet, bottom + 0.2, frame, ticks, [each.makespan for each in drawn], drawn[0].unit)
@@ -227,11 +229,11 @@ def draw_timelines(
 
 
 def _head(title: str, results: str) -> list[list[tuple[float, str, dict[str, Any]]]]:
-    """Return the lines of text above a timeline, which are its title and its results; results too long for the title get a new line."""
+    """Return the lines of text above a timeline: its title and its results. Long results get a line of their own."""
     bold = {"size": 10.5, "weight": "bold"}
-    lines = [[(MARGIN, line, bold)] for line in textwrap.wrap(title, 66)] or [[]]
+    lines = [[(MARGIN, line, bold)] for line in textwrap.wrap(title, 66)] or [[]]  # results need a line even without a title
     last = lines[-1][0][1] if lines[-1] else ""
-    if text_width(last, 10.5, bold=True) + text_width(results, 9) + 0.3 < WIDTH:
+    if text_width(last, 10.5, bold=True) + text_width(results, 9) + 0.3 < WIDTH:  # 0.3 inches for both margins and the space between
         lines[-1].append((WIDTH - RIGHT, results, {"color": MUTED, "ha": "right"}))
     else:
         lines.append([(MARGIN, results, {"color": MUTED})])
@@ -245,10 +247,11 @@ def _schedule_title(timeline: Timeline) -> str:
 
 
 def sizes_text(timeline: Timeline) -> str:
-    """Return the numbers of devices and microbatches in words; numbers of chunks and of copies of the weights follow if above 1."""
+    """Return the numbers of devices and microbatches in words, then those of chunks and copies of the weights if they exceed 1."""
     schedule = timeline.schedule
     sizes = [counted(schedule.devices, "device"), counted(schedule.microbatches, "microbatch")]
     if isinstance(schedule, Replicated):
+        # The devices of a replicated schedule are ranks; the sizes say how many pipelines there are.
         sizes[:1] = [f"{counted(schedule.mesh.stages, 'device')} a pipeline", counted(schedule.replicas, "replica")]
     if schedule.chunks > 1:
         sizes.append(f"{schedule.chunks} chunks a device")
@@ -269,26 +272,27 @@ def _comparison_text(timelines: Mapping[str, Timeline]) -> str:
 
 
 def facts_text(timeline: Timeline) -> str:
-    """Return results and peaks in words; copies of the weights, overlapped pairs and spans follow if the timeline has them."""
+    """Return results and peaks in words, then copies of the weights, overlapped pairs and spans if the timeline has them."""
     facts = f"{results_text(timeline)}, {peaks_text(timeline)}{_copies_text(timeline)}"
     if timeline.schedule.pairs.size:
         facts += f"; a forward and a backward run at the same time in {counted(timeline.schedule.pairs.size, 'overlapped pair')}"
     if timeline.spans is None or not timeline.spans.size:
         return facts
     spans, after = timeline.spans, after_a_number(timeline.unit)
-    first = min(float(timeline.start.min()), float(spans.earliest))
+    first = origin(timeline)
     messages, hops, updates = spans.of("send"), spans.of("reduce-scatter", "all-gather"), spans.of("optimiser")
     parts = [counted(messages.size, "message")] if messages.size else []
     if hops.size:
         ends = number(float(hops.start.min()) - first), number(float(hops.end.max()) - first)
         parts.append(f"{counted(hops.size, 'hop')} of rings from {ends[0]} to {ends[1]}{after}")
+    # As in the picture, an optimiser that takes no time is left out.
     if (updates.end > updates.start).any():
         parts.append(f"{counted(updates.size, 'optimiser')} of {number(float((updates.end - updates.start).max()))}{after}")
     return f"{facts}; beside the operations: {', '.join(parts)}" if parts else facts
 
 
 def _copies_text(timeline: Timeline) -> str:
-    """Return in words how many microbatches run through each copy of the weights, and on which device they enter; empty for one copy."""
+    """Return in words how many microbatches run through each copy of the weights, and where they enter. Empty for one copy."""
     schedule = timeline.schedule
     if schedule.copies == 1:
         return ""
@@ -298,7 +302,7 @@ def _copies_text(timeline: Timeline) -> str:
 
 
 def peaks_text(timeline: Timeline) -> str:
-    """Return the peak activations of every device in words, or only the lowest and the highest peak if there are many devices."""
+    """Return the peak activations of every device in words. For many devices, only the lowest and the highest peak are named."""
     peaks = timeline.peak_activations
     if (peaks == peaks[0]).all():
         return f"peak activations, in microbatches: {number(peaks[0])}{' on every device' if peaks.size > 1 else ''}"

@@ -1,4 +1,4 @@
-"""Draws the timeline of an answer above the one that was asked for, with marks at wrong operations and at devices that stop."""
+"""Draws the timeline of an answer above the timeline of the goal, with marks at wrong operations and where devices stop."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
@@ -13,11 +13,11 @@ from hybridlab.plot.picture import INK, MUTED, Picture, after_a_number, number, 
 from hybridlab.timeline import Timeline
 
 PAD = 0.05  # inches between the text of a stop and its box
-SCALE, INSET = 1.05, 0.7  # inches that a scale takes, and inches between its ends and those of the axis of time
+SCALE, INSET = 1.05, 0.7  # inches: the height of the scale, and the space between its ends and those of the time axis
 
 
 class Stopped(NamedTuple):
-    """A box where a device stops: the device, the time, the text in the box, and whether it gets the sign of a wrong operation."""
+    """A box where a device stops: the device, the time, the text, and whether the box gets the cross of a wrong operation."""
 
     device: int
     time: float
@@ -51,19 +51,21 @@ def marked_figure(
     stops : sequence of Stopped
         The devices that stop. Each gets a dashed box with a text.
     scale : mapping of str to float, optional
-        Times by name, which a line below the legend shows. The time named as the first timeline is drawn below the line, in bold.
+        Times by name. A line below the legend shows them. The time with the name of the first timeline stands below the line, in bold.
     """
     drawn = list(timelines.values())
     frame = frame_for(drawn, activations=True)
-    size = max(6.0, min(8.0, 33 * frame.bar))
+    size = max(6.0, min(8.0, 33 * frame.bar))  # points, as large as the bar allows
     wide = [text_width(stop.text, size) + 2 * PAD for stop in stops]
-    ends = [stop.time * AXIS / (AXIS - each) for stop, each in zip(stops, wide, strict=True)]  # the length of axis with room for the box
+    # The length of the time axis at which a box of ``each`` inches that begins at the stop ends where the axis ends.
+    ends = [stop.time * AXIS / (AXIS - each) for stop, each in zip(stops, wide, strict=True)]
     frame = frame_for(drawn, activations=True, end=max([frame.span, *ends]))
     more = [Entry("wrong", _wrong_sample)] * bool(rows or rings or any(stop.wrong for stop in stops))
     more += [Entry("device stops", _stop_sample)] * bool(stops)
     figure = draw_timelines(timelines, "", frame, words, results, more, SCALE if scale else 0.0)
     if scale:
         _draw_scale(figure, scale, next(iter(timelines)), drawn[0].unit)
+    # The first timeline is the answer; all marks belong to it.
     axes = next(each for each in figure.axes if each.get_gid() == "timeline")
     yours = drawn[0]
     first, unit = origin(yours), frame.span / AXIS  # units of time in an inch
@@ -80,7 +82,7 @@ def marked_figure(
 
 
 def _level_of(timeline: Timeline, stage: int, device: int, frame: Frame) -> tuple[float, float]:
-    """Return the top and the height of a ring's part of the lane, in inches."""
+    """Return the top and the height of the level in which a ring is drawn, in inches."""
     levels, count = ring_levels(timeline)
     spans = timeline.spans
     level = int(levels[(spans.stage == stage) & (spans.device == device)][0]) if spans is not None else 0
@@ -89,8 +91,9 @@ def _level_of(timeline: Timeline, stage: int, device: int, frame: Frame) -> tupl
 
 
 def _mark(axes: Axes, start: float, end: float, top: float, height: float, unit: float, **style: Any) -> None:
-    """Draw a thick outline, and a cross on the middle of its upper edge; one inch of x has ``unit`` units."""
-    end = max(end, start + 0.03 * unit)  # an operation without duration is visible, too
+    """Draw a thick outline, and a cross on the middle of its upper edge. An inch of x has ``unit`` units."""
+    end = max(end, start + 0.03 * unit)  # so an operation without duration is visible, too
+    # A wider white line lies under the outline, so it can be seen on dark bars, too.
     for colour, width in (("white", 3.6), (INK, 2.0)):
         outline = Rectangle((start, top), end - start, height, fill=False, edgecolor=colour, linewidth=width, clip_on=False, zorder=5)
         outline.set_joinstyle("miter")
@@ -119,7 +122,7 @@ def _draw_scale(figure: Picture, scale: Mapping[str, float], yours: str, unit: s
     low, high = min(scale.values()), max(scale.values())
     axes = sheet(figure, LEFT, figure.get_figheight() - SCALE, AXIS, SCALE, AXIS)
     axes.set_gid("scale")
-    inch, line = (AXIS - 2 * INSET) / ((high - low) or 1.0), SCALE - 0.4
+    inch, line = (AXIS - 2 * INSET) / ((high - low) or 1.0), SCALE - 0.4  # inches for a unit of time, and the height of the line
     axes.plot([INSET, AXIS - INSET], [line, line], color=MUTED, linewidth=1.2, solid_capstyle="round")
     right_end = 0.0  # of the names in the lower of the two rows above the line
     for name, time in sorted(scale.items(), key=lambda each: each[1]):
@@ -132,7 +135,7 @@ def _draw_scale(figure: Picture, scale: Mapping[str, float], yours: str, unit: s
         half = text_width(text, 9) / 2
         overlaps = x - half < right_end
         write(axes, x, line - (0.43 if overlaps else 0.23), text, color=MUTED, ha="center", va="center_baseline")
-        right_end = right_end if overlaps else x + half + 0.1
+        right_end = right_end if overlaps else x + half + 0.1  # 0.1 inches between two names
 
 
 def _wrong_sample(axes: Axes, x: float, y: float) -> None:

@@ -1,4 +1,4 @@
-"""Draws the parts of a figure of timelines, which are the rows of devices, the time axis and the legend."""
+"""Draws the pieces of a figure of timelines: the rows of devices, the time axis and the legend."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -46,7 +46,7 @@ GAP = 0.15  # inches between two entries of the legend
 
 @dataclass(frozen=True)
 class Frame:
-    """Sizes that all timelines in a figure share.
+    """The sizes that all timelines in a figure share.
 
     Parameters
     ----------
@@ -82,36 +82,37 @@ class Frame:
 
 
 class Entry(NamedTuple):
-    """One entry of the legend, with its words and a function that draws its sample at x, y inches; None means no sample."""
+    """One entry of the legend: its words, and a function that draws its sample at x, y inches, or None if it has no sample."""
 
     words: str
     paint: Callable[[Axes, float, float], None] | None
 
     @property
     def width(self) -> float:
-        """The width of the entry in inches, with the space to the next entry."""
+        """The width of the entry in inches, with the space up to the next entry."""
         return text_width(self.words, SIZE) + GAP + (SAMPLE[0] + 0.06 if self.paint else 0)
 
 
 def frame_for(timelines: Sequence[Timeline], activations: bool, end: Any = None, peak: Any = None) -> Frame:
-    """Return a frame with room for all timelines; the more devices there are, the lower is each row.
+    """Return a frame with room for all timelines. The more devices there are, the lower is each row.
 
     ``end`` is the end of the time axis, and ``peak`` is the number of activations that fills a strip. None means the smallest value that
     is enough for all timelines.
     """
     longest = max(timeline.makespan for timeline in timelines)
-    devices = sum(timeline.schedule.devices for timeline in timelines)
+    devices = sum(timeline.schedule.devices for timeline in timelines)  # rows of the whole figure
     bar, memory, gap = (0.26, 0.21, 0.1) if devices <= 8 else (0.21, 0.16, 0.07) if devices <= 20 else (0.16, 0.11, 0.05)
     if any(timeline.schedule.pairs.size for timeline in timelines):
         bar *= PAIR_HEIGHT
     most = max(float(timeline.peak_activations.max()) for timeline in timelines)
     strip = _at_least(most, peak, "peak", "the most activations that a device holds")
     lane = max(lane_for(timeline, bar) for timeline in timelines)
+    # An axis without length cannot be drawn, so all zeros get a length of 1.
     return Frame(_at_least(longest, end, "end", "the makespan") or 1.0, bar, lane, memory if activations else 0.0, gap, strip or 1.0)
 
 
 def draw_panel(figure: Picture, top: float, timeline: Timeline, frame: Frame, ticks: list[float], makespans_above: Sequence[float]) -> None:
-    """Draw a timeline ``top`` inches below the upper edge of the figure; x is the time since the first start.
+    """Draw a timeline ``top`` inches below the upper edge of the figure. x is the time since the first start.
 
     A solid line marks the makespan of this timeline. Dashed lines mark the makespans of the timelines above it.
     """
@@ -125,7 +126,7 @@ def draw_panel(figure: Picture, top: float, timeline: Timeline, frame: Frame, ti
     before = axes.vlines(makespans_above, -0.02, height + 0.05, color=INK, **style)
     before.set_gid("makespans above")
     for bars in bars_of(timeline, frame.pitch, frame.bar):
-        draw_bars(axes, bars, AXIS * 72 / frame.span)
+        draw_bars(axes, bars, AXIS * 72 / frame.span)  # 72 points are an inch
     write_numbers(axes, timeline, numbers_for(timeline, frame.bar, AXIS / frame.span), frame.pitch, frame.bar)
     draw_spans(axes, timeline, frame.pitch, frame.bar, frame.lane, AXIS * 72 / frame.span)
     noun = "rank" if isinstance(timeline.schedule, Replicated) else "device"
@@ -138,7 +139,7 @@ def draw_panel(figure: Picture, top: float, timeline: Timeline, frame: Frame, ti
 
 
 def activation_curve(timeline: Timeline, device: int) -> tuple[Floats, Floats]:
-    """Return times since the first start, and the number of activations that the device holds from each time to the next.
+    """Return times since the first start, and the number of activations that the device holds from each time to the next one.
 
     >>> from hybridlab import Costs, build, simulate
     >>> times, held = activation_curve(simulate(build("gpipe", 1, 2), Costs(forward=1, backward=2)), device=0)
@@ -146,51 +147,58 @@ def activation_curve(timeline: Timeline, device: int) -> tuple[Floats, Floats]:
     ([0.0, 0.0, 1.0, 4.0, 6.0, 6.0], [0.0, 1.0, 2.0, 1.0, 0.0, 0.0])
     """
     schedule = timeline.schedule
+    # An input gradient frees nothing: the weight gradient still needs the activations.
     rows = np.flatnonzero((schedule.device == device) & (schedule.kind != I))
     takes = schedule.kind[rows] == F
     when = np.where(takes, timeline.start[rows], timeline.end[rows]) - origin(timeline)
     when = np.maximum.accumulate(when)  # measured operations can overlap; then the order in the schedule counts
+    # ``activations`` counts what is held while an operation runs. At its end, a backward frees the activations of one chunk.
     held = timeline.activations[rows] - ~takes / schedule.chunks
     refilled = (np.diff(when) == 0) & (np.diff(held) > 0)  # one activation is freed and another one is taken at the same time
     kept = np.append(~refilled, True)[: when.size]
     held = np.concatenate([[0.0], held[kept]])
+    # The curve begins at the first start, with no activations, and goes on to the makespan.
     return np.concatenate([[0.0], when[kept], [timeline.makespan]]), np.append(held, held[-1])
 
 
 def ticks_for(span: float) -> list[float]:
-    """Return round times from 0 to ``span``, so far apart that there is room to write their numbers.
+    """Return round times from 0 to ``span``. They are so far apart that there is room for their numbers.
 
     >>> ticks_for(33)
     [0.0, 5.0, 10.0, 15.0, 20.0, 25.0, 30.0]
     """
+    # Any number up to the span is at most about as wide as this one, which has six digits.
     apart = span / AXIS * max(0.5, text_width(number(span * 0.987654), SIZE))
     power = 10.0 ** floor(log10(apart))
+    # The tolerance lets a step that is equal but for rounding pass.
     step = power * next(factor for factor in (1, 2, 5, 10) if factor * power >= apart * (1 - 1e-9))
     return [place * step for place in range(int(span / step + 1e-9) + 1)]
 
 
 def draw_axis(axes: Axes, y: float, frame: Frame, ticks: list[float], makespans: list[float], unit: str | None) -> None:
-    """Write the numbers of the time axis, first the makespans in bold, then the ticks; a number that has no room is left out."""
+    """Write the numbers of the time axis: makespans in bold, and ticks. A number without room is left out."""
+    # Makespans come first, the longest one before the others, because a number that comes later is the one that is left out.
     write(axes, LEFT - 0.14, y, f"time, {unit}" if unit else "time", size=SIZE, color=MUTED, ha="right")
     taken: list[tuple[float, float]] = []
     bold = [(end, {"weight": "bold"}) for end in sorted(set(makespans), reverse=True)]
     for time, style in [*bold, *((tick, {"color": MUTED}) for tick in ticks)]:
         half = text_width(number(time), SIZE, "weight" in style) / 2
-        x = min(LEFT + time / frame.span * AXIS, WIDTH - 0.04 - half)
+        x = min(LEFT + time / frame.span * AXIS, WIDTH - 0.04 - half)  # the last number stays inside the figure
         if all(abs(x - other) > half + reach for other, reach in taken):
             write(axes, x, y, number(time), size=SIZE, ha="center", **style)
             taken.append((x, half + 0.08))
 
 
 def legend_lines(timelines: Sequence[Timeline], activations: bool, numbered: bool, more: Sequence[Entry] = ()) -> list[list[Entry]]:
-    """Return the lines of the legend, each a list of entries; ``numbered`` says whether all bars have a number.
+    """Return the lines of the legend, each a list of entries.
 
-    ``more`` are entries in front of the last one, which explains the numbers.
+    ``numbered`` says whether all bars have a number. ``more`` are entries in front of the last one, which explains the numbers.
     """
     present = sorted({int(code) for timeline in timelines for code in np.unique(timeline.schedule.kind)})
     spans = {kind for timeline in timelines for kind in span_kinds_in(timeline)}
     entries = [Entry(KINDS[code].words, _operation_sample(KINDS[code].value)) for code in present]
     entries += [Entry("optimiser", _span_sample("optimiser"))] * ("optimiser" in spans) + [Entry("idle", _idle_sample)]
+    # The last kind is the optimiser, whose entry stands beside the operations, as it is drawn in their row.
     entries += [Entry(SPAN_WORDS.get(kind, kind), _span_sample(kind)) for kind in SPAN_KINDS[:-1] if kind in spans]
     if activations:
         entries.append(Entry("activations, peak", _activations_sample))
@@ -215,7 +223,8 @@ def legend_lines(timelines: Sequence[Timeline], activations: bool, numbered: boo
 
 
 def draw_legend(axes: Axes, top: float, lines: list[list[Entry]]) -> None:
-    """Draw the lines of the legend; the first line is ``top`` inches below the upper edge of the figure."""
+    """Draw the lines of the legend. The first one is ``top`` inches below the upper edge of the figure."""
+    # The legend begins below the time axis if all lines fit there, else at the margin, where lines have more room.
     left = LEFT if max(map(_width_of_line, lines)) < WIDTH - LEFT - MARGIN else MARGIN
     for line in lines:
         x = left
@@ -231,11 +240,11 @@ def draw_legend(axes: Axes, top: float, lines: list[list[Entry]]) -> None:
 
 
 def _at_least(needed: float, given: Any, name: str, what: str) -> float:
-    """Return ``given``, or ``needed`` if it is None; raise if ``given`` is not a single number or is less than ``needed``."""
+    """Return ``given``, or ``needed`` if it is None. Raise if ``given`` is less than ``needed`` or is not a single number."""
     if given is None:
         return needed
     space = times(given, name)
-    if space.ndim or space < needed * (1 - 1e-9):  # accepts a makespan that was rounded for printing
+    if space.ndim or space < needed * (1 - 1e-9):  # a makespan that was rounded for printing is enough
         raise HybridLabError(
             f"{name} must be one number, at least {what}, {number(needed)}, not {short_repr(given)}",
             "wrong-shape" if space.ndim else "too-small",
@@ -245,8 +254,9 @@ def _at_least(needed: float, given: Any, name: str, what: str) -> float:
 
 def _write_row_name(axes: Axes, noun: str, device: int, peak: float, frame: Frame) -> None:
     """Write the name and the peak of a device on the left of its row."""
+    # x is in inches from the left edge of the figure, y in inches from the top of the panel.
     left_of_axis = blended_transform_factory(axes.figure.dpi_scale_trans, axes.transData)
-    size = min(9.0, frame.bar * 45)
+    size = min(9.0, frame.bar * 45)  # points; 45 points per inch is 0.63 of the bar's height
     y = device * frame.pitch + frame.bar / 2
     write(axes, LEFT - 0.09, y, f"{noun} {device}", size=size, ha="right", va="center_baseline", transform=left_of_axis)
     if frame.memory:
@@ -259,6 +269,7 @@ def _draw_activations(axes: Axes, timeline: Timeline, device: int, frame: Frame)
     """Draw the activations of a device below its bars, with a dot at the peak."""
     times, held = activation_curve(timeline, device)
     floor = device * frame.pitch + frame.bar + frame.lane + frame.memory
+    # y counts activations, upwards from the lower edge of the strip. 0.045 inches above the curve stay free for the dot at the peak.
     scale = Affine2D().scale(1, -(frame.memory - 0.045) / frame.most).translate(0, floor) + axes.transData
     axes.fill_between(times, held, step="post", color=ACTIVATION_FILL, linewidth=0, transform=scale, clip_on=False)
     style: dict[str, Any] = {"transform": scale, "clip_on": False}
@@ -276,7 +287,7 @@ def _width_of_line(line: list[Entry]) -> float:
 
 
 def _first_devices_text(first_devices: set[tuple[int, ...]]) -> str:
-    """Return the devices on which microbatches enter each copy; if timelines differ or have many copies, return "first, second"."""
+    """Return the devices on which microbatches enter each copy, or "first, second" if timelines differ or have many copies."""
     devices = next(iter(first_devices))
     if len(first_devices) > 1 or len(devices) > 3:
         return "first, second"
@@ -286,6 +297,7 @@ def _first_devices_text(first_devices: set[tuple[int, ...]]) -> str:
 def _operation_sample(kind: str) -> Callable[[Axes, float, float], None]:
     def paint(axes: Axes, x: float, y: float) -> None:
         left, right, top = (np.array([each]) for each in (x, x + SAMPLE[0], y))
+        # On the sheet of the legend, x is in inches, so one unit is 72 points.
         draw_bars(axes, Bars(kind, left, right, top, np.array([SAMPLE[1]]), np.array([KIND_COLOURS[kind]])), points=72)
         shift = {"F": 0.0, "W": 0.012}.get(kind, -0.012)
         write(axes, x + SAMPLE[0] / 2, y + SAMPLE[1] / 2 + shift, kind, size=7, color="black", ha="center", va="center_baseline")

@@ -1,4 +1,4 @@
-"""What all figures share: a class of matplotlib Figures with alternative text, sizes, and functions that write texts and numbers."""
+"""What all figures share: the class of a figure, its sizes and colours, and functions that write texts and numbers."""
 
 from functools import lru_cache
 from io import BytesIO, StringIO
@@ -14,7 +14,7 @@ from matplotlib.textpath import text_to_path
 from PIL import Image
 
 WIDTH = 7.2  # inches; if a page shows it 720 pixels wide, one point of text takes 1.4 pixels
-MARGIN = 0.08
+MARGIN = 0.08  # inches between the edge of a figure and its texts
 DPI = 160  # more than the 100 dots per inch at which a notebook shows it, so it is sharp on screens with small pixels
 COLOURS = 64  # number of colours in a stored picture; it looks the same as in true colour and takes a third of the bytes
 FONT = "DejaVu Sans"  # comes with matplotlib, so that a figure is the same on every machine
@@ -53,6 +53,7 @@ class Picture(Figure):
         (True, True)
         """
         drawn = StringIO()
+        # fonttype "none" writes texts as texts. A fixed salt and no date give the same ids and bytes in every run.
         with rc_context({"svg.fonttype": "none", "svg.hashsalt": "hybridlab"}):
             self.savefig(drawn, format="svg", facecolor="none", metadata={"Date": None, "Creator": None})
         return drawn.getvalue()
@@ -63,12 +64,15 @@ class Picture(Figure):
 
 
 def page(figure: Picture) -> Axes:
-    """Return new axes without ticks over the whole figure; x and y are inches from the upper left corner."""
+    """Return new axes without ticks over the whole figure. On them, x and y are inches from the upper left corner."""
     return sheet(figure, 0, 0, WIDTH, figure.get_figheight(), WIDTH)
 
 
 def sheet(figure: Picture, left: float, top: float, width: float, height: float, span: float) -> Axes:
-    """Return new axes without ticks: x runs from 0 to ``span``, y runs downwards in inches. All other arguments are in inches."""
+    """Return new axes without ticks. On them, x runs from 0 to ``span``, and y runs downwards in inches.
+
+    All arguments but ``span`` are in inches, counted from the upper left corner of the figure.
+    """
     axes = figure.add_axes(rectangle(figure, left, top, width, height), xlim=(0, span), ylim=(height, 0))
     axes.set_axis_off()
     return axes
@@ -89,6 +93,7 @@ def write(axes: Axes, x: float, y: float, text: str, **style: Any) -> None:
     axes.text(x, y, text, **(defaults | style))
 
 
+# The layout of a figure measures the same names many times.
 @lru_cache(maxsize=4096)
 def text_width(text: str, size: float, bold: bool = False) -> float:
     """Return the width of ``text`` in inches; ``size`` is in points.
@@ -110,7 +115,7 @@ def _ink_width(barred: str, bold: bool) -> float:
 
 
 def number(value: float) -> str:
-    """Return a number as text with up to six significant digits, as in all figures.
+    """Return a number as text with up to six significant digits. All figures write their numbers like this.
 
     >>> number(33.0), number(0.1 + 0.2)
     ('33', '0.3')

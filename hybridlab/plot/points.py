@@ -1,6 +1,6 @@
-"""Figures of points: named points by two quantities, or the plans of a search by memory and time.
+"""Draws points: named points by two quantities, or the plans of a search by memory and time.
 
-A point is marked if no other point beats it.
+Points that no other point beats stand out.
 """
 
 import textwrap
@@ -22,7 +22,7 @@ LEFT, RIGHT, HEIGHT = 0.62, 0.2, 3.6  # inches
 WIDE = WIDTH - LEFT - RIGHT
 MARK, SIZE = 0.09, 8.5  # half the size of a mark in inches, and the size of a name in points
 MOST_POINTS = 24
-MOST_PLACES = 1000  # of a curve
+MOST_PLACES = 1000  # points of the curve of a bound
 MEMORY_LABEL, TIME_LABEL = "memory of the fullest GPU, GB", "seconds of an iteration"
 # The time axis ends at 1.5 times the seconds of the slowest unbeaten plan or 5 times those of the fastest plan, whichever is less. So
 # slow plans do not press the others together.
@@ -33,7 +33,7 @@ Box = tuple[float, float, float, float]  # left, top, right, bottom
 
 
 def points(places: Mapping[str, Any], *, x_label: str, y_label: str, title: str = "", bound: Any = None) -> Picture:
-    """Return a figure of named points by two quantities; for both quantities, less is better.
+    """Return a figure of named points by two quantities. Less is better for both quantities.
 
     A point is filled if no other point beats it. One point beats another if it is smaller in one quantity and not larger in the other.
     Points that are equal to nine digits share a mark.
@@ -68,8 +68,9 @@ def points(places: Mapping[str, Any], *, x_label: str, y_label: str, title: str 
     )
     facts += [f"The lower bound is {', '.join(f'{number(y)} at {number(x)}' for x, y in curve)}."] * bool(curve)
     words = " ".join([*([f"{title}:"] if title else []), f"{y_label} against {x_label}.", *facts])
+    # There is room beside the farthest points. An axis must have a length, so all zeros get 1.
     x_end, y_end = (1.08 * max(values) or 1.0 for values in zip(*place_of.values(), strict=True))
-    y_begin = 0.9 * min(y for _, y in [*place_of.values(), *curve]) if curve else 0.0
+    y_begin = 0.9 * min(y for _, y in [*place_of.values(), *curve]) if curve else 0.0  # shows how far points are from the bound
     figure, axes, inside = _plane(words, title, x_label, y_label, x_end, y_end, y_begin)
     if curve:
         axes.plot(*zip(*curve, strict=True), color=MUTED, drawstyle="steps-pre", linestyle=(0, (4, 3)), linewidth=1.2, gid="bound")
@@ -77,7 +78,7 @@ def points(places: Mapping[str, Any], *, x_label: str, y_label: str, title: str 
         left = max((x for x, y in curve if y > least), default=0.0)  # where the last level of the curve begins
         below = HEIGHT * (y_end - least) / (y_end - y_begin) + 0.14
         write(inside, left / x_end * WIDE + 0.05, below, "lower bound", color=MUTED, size=SIZE)
-    for x, y in dict.fromkeys(place_of.values()):
+    for x, y in dict.fromkeys(place_of.values()):  # each place once, though several points can be there
         look = {"color": line_style(0).colour, "markersize": 8} if (x, y) in unbeaten else {"color": MUTED, "markerfacecolor": "white"}
         axes.plot([x], [y], "o", clip_on=False, zorder=3, **look)
     names: dict[Point, str] = {}
@@ -89,7 +90,7 @@ def points(places: Mapping[str, Any], *, x_label: str, y_label: str, title: str 
 
 
 def pareto(search: Search, *, title: str = "") -> Picture:
-    """Return a figure of the plans that fit in memory, by memory and seconds, where a line joins the plans that no other plan beats.
+    """Return a figure of the plans that fit in memory, by memory and seconds. A line joins the plans that no other plan beats.
 
     One plan beats another if it is faster and needs less memory. The fastest plan is named, and a dashed line marks the memory capacity
     of the GPU. A plan is counted but not drawn if it takes more than 1.5 times as long as the slowest plan on the line, or more than 5
@@ -121,7 +122,7 @@ def pareto(search: Search, *, title: str = "") -> Picture:
         )
     title, best, unbeaten = checked_text(title, "title"), search.best, search.pareto
     seconds = np.array([each.seconds for each in search.found])
-    memory = np.array([each.memory for each in search.found]) / 1e9
+    memory = np.array([each.memory for each in search.found]) / 1e9  # GB, as capacities of GPUs are written
     capacity = search.profile.memory / 1e9
     y_end, x_end = min(BEYOND_UNBEATEN * unbeaten[-1].seconds, BEYOND_FASTEST * best.seconds), 1.08 * capacity
     drawn = seconds <= y_end
@@ -131,6 +132,7 @@ def pareto(search: Search, *, title: str = "") -> Picture:
     axes.plot(memory[drawn], seconds[drawn], "o", color=MUTED, markersize=2.5, alpha=0.5, markeredgewidth=0, gid="plans")
     places = np.array([(each.memory / 1e9, each.seconds) for each in reversed(unbeaten)])
     colour = line_style(0).colour
+    # From the smallest memory on: up to the next plan that no other beats, the one on the left is the fastest that fits.
     axes.plot(*places.T, "o-", color=colour, drawstyle="steps-post", linewidth=1.6, markersize=5, gid="front")
     axes.axvline(capacity, color=INK, linestyle=(0, (4, 3)), linewidth=1, gid="capacity")
     right = WIDE * capacity / x_end
@@ -138,6 +140,7 @@ def pareto(search: Search, *, title: str = "") -> Picture:
     x, y = best.memory / 1e9 / x_end * WIDE, HEIGHT * (1 - best.seconds / y_end)
     for row, words in enumerate((f"fastest: {best.seconds:.3g} s", *textwrap.wrap(plan_words(best.plan), 60))):
         half = text_width(words, SIZE, bold=not row) / 2
+        # The name stays between the vertical axis and the line of the capacity.
         left = max(min(x - half, right - 0.08 - 2 * half), 0.05)
         write(inside, left, y + 0.22 + 0.17 * row, words, size=SIZE, weight="normal" if row else "bold", va="center_baseline")
     return figure
@@ -160,7 +163,7 @@ def _plane(
 ) -> tuple[Picture, Axes, Axes]:
     """Return a figure with the alternative text ``words``, its axes up to ``x_end`` and ``y_end``, and a sheet over these axes.
 
-    The sheet is a second pair of axes for texts. Positions on it are inches from the upper left corner of the first axes.
+    Texts are written on the sheet, where x and y are inches from the upper left corner of the axes.
     """
     above = title_lines(title)
     top = MARGIN + LINE * (len(above) + 1)
@@ -183,7 +186,7 @@ def _write_names(axes: Axes, names: Mapping[Point, str]) -> None:
     The places are tried in the order right, left, above, below. Then come places that are farther up or down, from which a thin line
     leads to the mark.
     """
-    taken: list[Box] = [(x - MARK, y - MARK, x + MARK, y + MARK) for x, y in names]
+    taken: list[Box] = [(x - MARK, y - MARK, x + MARK, y + MARK) for x, y in names]  # no name covers the mark of any point
     for (x, y), name in names.items():
         width, half = text_width(name, SIZE), 0.08
         near = [(x + 0.13, y), (x - 0.13 - width, y), (x - width / 2, y - 0.19), (x - width / 2, y + 0.19)]
@@ -192,16 +195,17 @@ def _write_names(axes: Axes, names: Mapping[Point, str]) -> None:
         free = [
             box
             for box in boxes
-            if box[0] > 0
+            if box[0] > 0  # names stay on the sheet
             and box[2] < WIDE + RIGHT
             and box[1] > -0.1
             and box[3] < HEIGHT
             and not any(_overlap(box, other) for other in taken)
         ]
-        box = free[0] if free else boxes[0]
+        box = free[0] if free else boxes[0]  # a name that overlaps is better than a point without a name
         taken.append(box)
         middle = (box[1] + box[3]) / 2
         if box in boxes[len(near) :]:
+            # The line ends at the side of the name that is nearer to the mark.
             axes.plot([x, box[0] - 0.03 if box[0] > x else box[2] + 0.03], [y, middle], color=MUTED, linewidth=0.5, zorder=2)
         behind = {"facecolor": "white", "alpha": 0.8, "pad": 0.5, "linewidth": 0}  # a line must not cross the name
         write(axes, box[0], middle, name, size=SIZE, va="center_baseline", bbox=behind)
@@ -216,7 +220,7 @@ def _overlap(one: Box, other: Box) -> bool:
 
 
 def _checked_points(places: Any, most: int = MOST_POINTS) -> dict[str, Point]:
-    """Return the points as pairs of floats, or refuse them."""
+    """Return the points as pairs of floats, or raise an error if some cannot be drawn."""
     if not isinstance(places, Mapping) or not 1 <= len(places) <= most:
         raise HybridLabError(
             f'points are one to {most} pairs by name, such as {{"GPipe": (8, 0.27)}}, not {short_repr(places)}',
@@ -231,7 +235,7 @@ def _checked_points(places: Any, most: int = MOST_POINTS) -> dict[str, Point]:
                 f"point {short_repr(name)} must be two numbers from 0 to 1e100, not {short_repr(pair)}",
                 "wrong-shape" if values.shape != (2,) else "out-of-range",
             )
-        x, y = (float(f"{value:.9g}") for value in values)
+        x, y = (float(f"{value:.9g}") for value in values)  # points that are equal but for rounding share a mark
         place_of[name] = (x, y)
     return place_of
 

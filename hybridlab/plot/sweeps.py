@@ -22,14 +22,14 @@ SMALLER = {"linewidth": 0.8, "markersize": 0.7}  # lines and markers are smaller
 
 
 class Plot(NamedTuple):
-    """One small plot of a figure.
+    """One small plot of the figure.
 
     Parameters
     ----------
     quantity : str
         Column on the vertical axis.
     heads : tuple of str
-        The parts of the plot's heading.
+        The pieces of the plot's heading, such as ``"Latency = 1 ms"``.
     values : array of float, shape (lines, x)
         The value of each point; NaN means that there is no result.
     """
@@ -50,7 +50,7 @@ def panels(
     logarithmic: Any = (),
     title: str = "",
 ) -> Picture:
-    """Return a figure of small plots; each shows a quantity against a column, for one combination of values in the other columns.
+    """Return a figure of small plots. Each shows a quantity against a column, for one combination of values of other columns.
 
     All plots of a quantity have the same scale. Lines, names and styles are the same as in :class:`hybridlab.widgets.SweepExplorer`. If
     the sweep refused a point, the line has a gap there.
@@ -87,7 +87,7 @@ def panels(
     unused = [] if panels is None else [name for name in found.choices if name not in known_names(panels, "panels", found.choices)]
     if unused:
         raise HybridLabError(
-            f"{unused[0]!r} varies besides: name it in panels, or draw one of its values, with sweep.where({unused[0]}=...)", "ambiguous"
+            f"{unused[0]!r} also varies: name it in panels, or draw one of its values, with sweep.where({unused[0]}=...)", "ambiguous"
         )
     axes = {name: label_of(name, found.labels, found.unit) for name in (found.x, *found.quantities)}
     plots = _plots(found, axes)
@@ -124,14 +124,15 @@ def _plots(found: Lines, axes: Mapping[str, str]) -> list[Plot]:
 def _draw_plots(found: Lines, plots: list[Plot], axes: Mapping[str, str], scales: list[str], title: str) -> Picture:
     """Draw the title, the legend and every plot with its heading."""
     quantities = found.quantities
+    # Two or three plots that differ only in the last column stand side by side in one row.
     last = [*found.choices.values(), quantities][-1 if not found.choices else -2]
     columns = len(last) if len(last) in (2, 3) else min(len(plots), 3)
-    rows = -(-len(plots) // columns)
+    rows = -(-len(plots) // columns)  # the quotient, rounded up
     above, names = title_lines(title), list(found.names)
     one = len(quantities) == 1  # all plots have one scale, so its name is written once and its numbers once a row
     top = MARGIN + LINE * (len(above) + legend_rows(names) + one) + 0.06
     note = _missing_points_text(found, plots, scales)
-    between = BETWEEN if one else LEFT
+    between = BETWEEN if one else LEFT  # plots with scales of their own need room for the numbers
     wide = (WIDTH - LEFT - RIGHT - (columns - 1) * between) / columns
     several_lines = any(text_width(", ".join(plot.heads), 9, bold=True) > wide for plot in plots)
     heads = [plot.heads if several_lines else (", ".join(plot.heads),) for plot in plots]
@@ -148,7 +149,7 @@ def _draw_plots(found: Lines, plots: list[Plot], axes: Mapping[str, str], scales
     for place, plot in enumerate(plots):
         row, column = divmod(place, columns)
         left, start = LEFT + column * (wide + between), top + row * tall + over
-        for line, text in enumerate(reversed(heads[place])):
+        for line, text in enumerate(reversed(heads[place])):  # from the lowest line of the heading upwards
             write(paper, left, start - 0.08 - 0.17 * line, text, weight="bold")
         small = figure.add_axes(rectangle(figure, left, start, wide, HEIGHT), facecolor="white")
         _draw_lines(small, found, plot, scales)
@@ -162,56 +163,59 @@ def _draw_lines(axes: Axes, found: Lines, plot: Plot, scales: list[str]) -> None
     places = np.array(found.places, dtype=np.float64)
     axes.set_xscale("log" if found.x in scales else "linear")
     axes.set_yscale("log" if plot.quantity in scales else "linear")
-    drawn = _drawn(found, plot, scales)
+    drawn = _drawable_points(found, plot, scales)
     for line, (name, values) in enumerate(zip(found.names, plot.values, strict=True)):
         heights = np.where(drawn[line], values, np.nan)
+        # The same colours, dashes and markers as in a figure of one plot, in a smaller size.
         style = {key: value * SMALLER[key] if key in SMALLER else value for key, value in curve_style(line).items()}
         axes.plot(places, heights, label=name, clip_on=False, zorder=3, solid_capstyle="butt", **style)
 
 
 def _set_ranges(axes: Axes, values: list[Floats], logarithmic: bool) -> None:
-    """Set the range and the ticks of y so that they suit the ``values`` in all plots of this quantity."""
+    """Set the range and the ticks of y. All plots of a quantity get the same ones, which suit its ``values`` in all of them."""
     heights = np.stack(values)
     heights = heights[heights > 0] if logarithmic else heights[~np.isnan(heights)]
     low, high = float(heights.min()), float(heights.max())
+    # Zero has no place on a logarithmic axis. A linear one always shows it, so that heights can be compared.
     if logarithmic:
         axes.set_ylim(low / 1.1, high * 1.1)
     else:
-        room = 0.05 * (max(high, 0) - min(low, 0)) or 1.0
+        room = 0.05 * (max(high, 0) - min(low, 0)) or 1.0  # a range must not be empty
         axes.set_ylim(low - room if low < 0 else 0, max(high, 0) + room)
     many = logarithmic and high / low > 8
+    # Over a wide range ticks stand at powers of ten; over less, 2 and 5 times these also get one, or there would be too few.
     subs = (1, 2, 5) if many and high / low < 1000 else (1,)
     axes.yaxis.set_major_locator(LogLocator(subs=subs) if many else MaxNLocator(6, steps=[1, 2, 5, 10]))
     axes.yaxis.set_major_formatter(lambda value, _: number(value))
 
 
 def _set_x_ticks(axes: Axes, found: Lines, wide: float) -> None:
-    """Set a tick at every value of x, with its number if there is room; then set the look of the axes."""
+    """Set a tick at every value of x, with its number if there is room, and the look of the axes."""
     places = [place for place in found.places if place > 0 or axes.get_xscale() == "linear"]
     along = np.log(places) if axes.get_xscale() == "log" else np.array(places, dtype=np.float64)
-    along = wide * (along - along[0]) / (float(np.ptp(along)) or 1.0)
+    along = wide * (along - along[0]) / (float(np.ptp(along)) or 1.0)  # inches; 1.0 if there is one value only
     written: list[str] = []
     end = -1.0
     for place, middle in zip(places, along, strict=True):
         half = text_width(number(place), 8.5) / 2
         written.append(number(place) if middle - half > end else "")
-        end = middle + half + 0.06 if written[-1] else end
+        end = middle + half + 0.06 if written[-1] else end  # 0.06 inches between two numbers
     axes.set_xticks(places, written)
     for axis in (axes.xaxis, axes.yaxis):
         axis.set_minor_locator(NullLocator())
     dress(axes)
 
 
-def _drawn(found: Lines, plot: Plot, scales: list[str]) -> Any:
-    """Return which points are drawn; a point needs a result, and on a logarithmic axis it must be above zero."""
+def _drawable_points(found: Lines, plot: Plot, scales: list[str]) -> Any:
+    """Return the points that are drawn, shape (lines, x). A point needs a result, and on a logarithmic axis it must be above zero."""
     across = np.array(found.places) > (0 if found.x in scales else -np.inf)
-    return across & (plot.values > (0 if plot.quantity in scales else -np.inf))
+    return across & (plot.values > (0 if plot.quantity in scales else -np.inf))  # NaN, a point without a result, is not above anything
 
 
 def _missing_points_text(found: Lines, plots: list[Plot], scales: list[str]) -> str:
-    """Return a sentence that says how many points are not drawn, and why; it is empty if all points are drawn."""
+    """Return a sentence that says how many points are not drawn, and why. It is empty if all points are drawn."""
     gaps = sum(int(np.isnan(plot.values).sum()) for plot in plots)
-    low = sum(plot.values.size - int(_drawn(found, plot, scales).sum()) for plot in plots) - gaps
+    low = sum(plot.values.size - int(_drawable_points(found, plot, scales).sum()) for plot in plots) - gaps
     reasons = [f"{counted(gaps, 'point')} without a result"] if gaps else []
     reasons += [f"{counted(low, 'point')} at 0 or less, where a logarithmic axis has no place"] if low else []
     return f"Not drawn: {'; '.join(reasons)}." if reasons else ""
