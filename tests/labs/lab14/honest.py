@@ -1,101 +1,57 @@
-"""The builds of lab 14 under each of their twists, written from the clause of the twist."""
+"""Lab 14's builds with each twist, written from its sentence: a function that does the task in the text becomes one with the twist."""
 
 from collections.abc import Callable
 from typing import Any
 
-Messages = list[tuple[str, str]]
-Durations = Callable[[list[float], list[float], int, int], float]  # takes forward, backward, device and 1 for a backward
+Function = Callable[..., Any]
 
 
-def plain(forward: list[float], backward: list[float], device: int, is_backward: int) -> float:
-    return backward[device] if is_backward else forward[device]
+def slow(place: int) -> Callable[[Function], Function]:
+    """Double the times of the device at this place."""
+
+    def own(times: list[float]) -> list[float]:
+        return [time * (1 + (device == place % len(times))) for device, time in enumerate(times)]
+
+    return lambda slowdown: lambda orders, forward, backward, latency: slowdown(orders, own(forward), own(backward), latency)
 
 
-def slow_first(forward: list[float], backward: list[float], device: int, is_backward: int) -> float:
-    return plain(forward, backward, device, is_backward) * (2 if device == 0 else 1)
+def with_messages(listed: Callable[[list[tuple[str, str]]], list[tuple[str, str]]]) -> Callable[[Function], Function]:
+    def change(slowdown: Function) -> Function:
+        def own(*given: Any) -> tuple[float, list[tuple[str, str]]]:
+            longer, messages = slowdown(*given)
+            return longer, listed(messages)
+
+        return own
+
+    return change
 
 
-def slow_last(forward: list[float], backward: list[float], device: int, is_backward: int) -> float:
-    return plain(forward, backward, device, is_backward) * (2 if device == len(forward) - 1 else 1)
+def last_slower(least: Function) -> Function:
+    """With one microbatch less than the least number GPipe is still slower."""
+    return lambda *given: (least(*given) or given[-1] + 1) - 1
 
 
-def long_backwards(forward: list[float], backward: list[float], device: int, is_backward: int) -> float:
-    return 2 * backward[device] if is_backward else forward[device]
-
-
-def _slowdown(durations: Durations = plain, messages_take: int = 1, receiver_first: bool = False, last_first: bool = False) -> Any:
-    """Return the function for the times of operations, for the length of a message, and for the way in which the messages are listed."""
-
-    def slowdown(orders: list[str], forward: list[float], backward: list[float], latency: float) -> tuple[float, Messages]:
-        place = {op: (d, n) for d, line in enumerate(orders) for n, op in enumerate(line.split())}
-
-        def clock(late: float) -> tuple[dict[str, float], dict[str, str]]:
-            end: dict[str, float] = {}
-            waited_for: dict[str, str] = {}
-
-            def finish(op: str) -> float:
-                if op not in end:
-                    d, n = place[op]
-                    is_backward = int("B" in op)
-                    other = f"{d + 1}B{op.split('B')[1]}" if is_backward else f"{d - 1}F{op.split('F')[1]}"
-                    reasons = [(0.0, "")]
-                    if n:
-                        reasons.append((finish(orders[d].split()[n - 1]), orders[d].split()[n - 1]))
-                    if other in place:
-                        reasons.append((finish(other) + late, other))
-                    begin, waited_for[op] = max(reasons)
-                    end[op] = begin + durations(forward, backward, d, is_backward)
-                return end[op]
-
-            for op in place:
-                finish(op)
-            return end, waited_for
-
-        end, waited_for = clock(latency * messages_take)
-        op = max(end, key=lambda each: end[each])
-        messages = []
-        while waited_for[op]:
-            if place[waited_for[op]][0] != place[op][0]:
-                messages.append((op, waited_for[op]) if receiver_first else (waited_for[op], op))
-            op = waited_for[op]
-        return max(end.values()) - max(clock(0.0)[0].values()), messages if last_first else messages[::-1]
-
-    return slowdown
-
-
-def _least(recomputed: float = 1.0, messages_take: float = 1.0, last_slower: bool = False) -> Callable[..., int]:
-    """Return the function for the share of a forward that GPipe repeats, the length of a message, and what is returned."""
-
-    def least_microbatches(devices: int, forward: float, backward: float, latency: float, most: int) -> int:
-        late = latency * messages_take
-        more = 0  # messages of 1F1B beside those of GPipe
-        for count in range(1, most + 1):
-            if devices > 1 and count > 2 and (count - 2) % devices:
-                more += 2
-            if (count + devices - 1) * recomputed * forward <= more * late:
-                return count - 1 if last_slower else count
-        return most if last_slower else 0
-
-    return least_microbatches
-
-
-SOLUTIONS: dict[tuple[str, str], Callable[..., Any]] = {
-    ("lab14.t3", "slow-messages"): _slowdown(messages_take=2),
-    ("lab14.t3", "receiver-first"): _slowdown(receiver_first=True),
-    ("lab14.t3", "slow-device-0"): _slowdown(slow_first),
-    ("lab14.t3", "last-message-first"): _slowdown(last_first=True),
-    ("lab14.t3", "long-backwards"): _slowdown(long_backwards),
-    ("lab14.t3", "slow-last-device"): _slowdown(slow_last),
-    ("lab14.t3", "slow-messages-and-receiver-first"): _slowdown(messages_take=2, receiver_first=True),
-    ("lab14.t3", "slow-device-0-and-last-message-first"): _slowdown(slow_first, last_first=True),
-    ("lab14.t3", "long-backwards-and-receiver-first"): _slowdown(long_backwards, receiver_first=True),
-    ("lab14.t3", "slow-last-device-and-last-message-first"): _slowdown(slow_last, last_first=True),
-    ("lab14.t4", "half-recomputed"): _least(recomputed=0.5),
-    ("lab14.t4", "four-links"): _least(messages_take=4),
-    ("lab14.t4", "last-slower"): _least(last_slower=True),
-    ("lab14.t4", "there-and-back"): _least(messages_take=0.5),
-    ("lab14.t4", "half-recomputed-and-four-links"): _least(recomputed=0.5, messages_take=4),
-    ("lab14.t4", "half-recomputed-and-last-slower"): _least(recomputed=0.5, last_slower=True),
-    ("lab14.t4", "four-links-and-last-slower"): _least(messages_take=4, last_slower=True),
-    ("lab14.t4", "there-and-back-and-last-slower"): _least(messages_take=0.5, last_slower=True),
+TWISTED: dict[str, dict[str, Callable[[Function], Function]]] = {
+    "lab14.t3": {
+        "slow-device-0": slow(0),
+        "slow-last-device": slow(-1),
+        "long-backwards": lambda slowdown: (
+            lambda orders, forward, backward, latency: slowdown(orders, forward, [time + time for time in backward], latency)
+        ),
+        "slow-messages": lambda slowdown: lambda orders, forward, backward, latency: slowdown(orders, forward, backward, 2 * latency),
+        "receiver-first": with_messages(lambda messages: [(receiver, sender) for sender, receiver in messages]),
+        "last-message-first": with_messages(lambda messages: list(reversed(messages))),
+    },
+    "lab14.t4": {
+        # the two steps differ by what GPipe computes again, so half of the forward stands for it
+        "half-recomputed": lambda least: lambda devices, forward, *others: least(devices, forward / 2, *others),
+        "four-links": lambda least: lambda devices, forward, backward, link, most: least(devices, forward, backward, 4 * link, most),
+        "there-and-back": lambda least: lambda devices, forward, backward, both, most: least(devices, forward, backward, both / 2, most),
+        "whole-model": lambda least: (
+            lambda devices, forward, backward, *others: least(devices, forward / devices, backward / devices, *others)
+        ),
+        "links": lambda least: lambda links, *others: least(links + 1, *others),
+        "last-slower": last_slower,
+        "more-than-most": lambda least: lambda *given: least(*given) or given[-1] + 1,
+    },
 }

@@ -15,7 +15,7 @@ from oracle import Node, nodes, partners, times, uniform
 from solutions import lab_cells
 
 from hybridlab import REGISTRY, Costs, Op, build, check, simulate
-from hybridlab.course.labs.lab14.message_paths import judge_slowed
+from hybridlab.course.labs.lab14.slowdown import judge_slowed
 from hybridlab.course.labs.lab14.tasks import slow_link
 from hybridlab.course.tasks import TASKS, Case
 

@@ -9,17 +9,8 @@ from hybridlab.costs import Costs
 from hybridlab.course.checking.answers import require_count, require_parts, require_text
 from hybridlab.course.checking.builds import build_task
 from hybridlab.course.checking.checking import Feedback, PartialCredit, right, task, wrong
-from hybridlab.course.labs.lab14.message_paths import (
-    PATH_FAULTS,
-    PATH_MISTAKES,
-    PATH_TWISTS,
-    Slowed,
-    judge_slowed,
-    orders_that_run,
-    read_slowed,
-)
 from hybridlab.course.checking.questions import Number, Question, number_task
-from hybridlab.course.labs.lab14.recomputing_gpipe import LEAST_MISTAKES, LEAST_TWISTS, judge_least, read_count, sizes_and_times
+from hybridlab.course.labs.lab14 import least_microbatches, slowdown
 from hybridlab.schedules import build
 from hybridlab.simulation import simulate
 from hybridlab.timeline import Timeline
@@ -142,18 +133,19 @@ def a_schedule_for_a_slow_link(answer: Any) -> Feedback:
     "the messages on a critical path",
     points=6,
     signature="slowdown(orders, forward, backward, latency)",
-    cases=orders_that_run,
-    mistakes=PATH_MISTAKES,
-    twists=PATH_TWISTS,
-    reads=read_slowed,
-    partial_credit=[PartialCredit("right about the time by which each step is longer", 1 / 2, PATH_FAULTS)],
+    cases=slowdown.orders_that_run,
+    mistakes=slowdown.MISTAKES,
+    twists=slowdown.TWISTS,
+    examples=slowdown.EXAMPLES,
+    reads=slowdown.read_slowed,
+    partial_credit=[PartialCredit("right about the time by which each step is longer", 1 / 2, slowdown.PATH_FAULTS)],
     lesson="each message on the path adds at most the latency; the step grows by less if another chain is the longest one without latency",
 )
 def the_messages_that_lengthen_the_step(
-    slowed: Slowed, orders: list[str], forward: list[float], backward: list[float], latency: float
+    slowed: slowdown.Slowed, orders: list[str], forward: list[float], backward: list[float], latency: float
 ) -> Feedback:
     """Judge the slowdown of one order. Any critical path is right."""
-    return judge_slowed(slowed, orders, forward, backward, latency)
+    return slowdown.judge_slowed(slowed, orders, forward, backward, latency)
 
 
 @build_task(
@@ -163,15 +155,16 @@ def the_messages_that_lengthen_the_step(
     "at which GPipe, which recomputes, is as fast as 1F1B, or 0 if there is none up to most",
     points=4,
     signature="least_microbatches(devices, forward, backward, latency, most)",
-    cases=sizes_and_times,
-    mistakes=LEAST_MISTAKES,
-    twists=LEAST_TWISTS,
-    reads=read_count,
+    cases=least_microbatches.sizes_and_times,
+    mistakes=least_microbatches.MISTAKES,
+    twists=least_microbatches.TWISTS,
+    examples=least_microbatches.EXAMPLES,
+    reads=least_microbatches.read_count,
     lesson="GPipe loses (M + K-1)F by recomputing, and with nearly every further microbatch 1F1B waits for two more messages",
 )
 def gpipe_that_recomputes(count: int, devices: int, forward: float, backward: float, latency: float, most: int) -> Feedback:
     """Judge the least number of microbatches for one size."""
-    return judge_least(count, devices, forward, backward, latency, most)
+    return least_microbatches.judge_least(count, devices, forward, backward, latency, most)
 
 
 def slow_link(name: str, chunks: int | None = None, latency: float = LATENCY) -> Timeline:

@@ -1,7 +1,7 @@
-"""The build ``least_microbatches(devices, forward, backward, latency, most)`` of lab 14: its cases, mistakes and twists."""
+"""The build ``least_microbatches`` of lab 14: cases, judge, known mistakes, examples and twists."""
 
 from collections.abc import Callable, Iterable, Iterator
-from functools import cache, wraps
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -11,8 +11,8 @@ from hybridlab.costs import Costs
 from hybridlab.course.checking.answers import plain_values, require_count
 from hybridlab.course.checking.builds import Case, KnownMistake
 from hybridlab.course.checking.checking import Feedback, right, wrong
-from hybridlab.course.checking.twists import Function, Twist
-from hybridlab.course.checking.legacy import in_words_of_the_page, together
+from hybridlab.course.checking.maps import numbers, scaled, shifted
+from hybridlab.course.checking.twists import Example, Twist
 from hybridlab.schedules import build
 from hybridlab.simulation import simulate
 
@@ -78,15 +78,15 @@ def judge_least(count: int, devices: int, forward: float, backward: float, laten
     if count == 0:
         return wrong("none-found", f"0 means that there is none, but there is one up to {most}: compare the two steps for each number")
     gpipe, other = both_steps(devices, count, forward, backward, latency)
-    told = f"with {counted(count, 'microbatch')} GPipe takes {gpipe:g} ms and 1F1B takes {other:g} ms"
+    takes = f"with {counted(count, 'microbatch')} GPipe takes {gpipe:g} ms and 1F1B takes {other:g} ms"
     if not _reached((gpipe, other)):
-        return wrong("gpipe-is-slower", told)
+        return wrong("gpipe-is-slower", takes)
     if count > most:
-        return wrong("beyond-the-most", f"{told}, but {count} is more than {most}: return 0 if there is none up to {most}")
-    return wrong("not-the-least", f"{told}, but fewer are enough, too")
+        return wrong("beyond-the-most", f"{takes}, but {count} is more than {most}: return 0 if there is none up to {most}")
+    return wrong("not-the-least", f"{takes}, but fewer are enough, too")
 
 
-def _comparing(
+def _program(
     compared: Compared = both_steps, counts: Callable[[int, int], Iterable[int]] = lambda devices, most: range(1, most + 1)
 ) -> Callable[..., int]:
     """Return a program that compares two other steps, or that tries other numbers of microbatches."""
@@ -122,22 +122,27 @@ def _strictly(devices: int, forward: float, backward: float, latency: float, mos
     return next(shorter, 0)
 
 
-LEAST_MISTAKES = (
+MISTAKES = (
     KnownMistake(
         "most-left-out",
         "you leave out `most` itself: range(1, most) ends with most - 1",
-        _comparing(counts=lambda devices, most: range(1, most)),
+        _program(counts=lambda devices, most: range(1, most)),
     ),
-    KnownMistake("strictly-faster", "you ask for a GPipe that is faster than 1F1B: a step that is just as long is enough", _strictly),
+    KnownMistake(
+        "strictly-faster",
+        "you ask for a GPipe that is faster than 1F1B: a step that is just as long is enough",
+        _strictly,
+        under={"last-slower": "you ask for a GPipe that is not faster than 1F1B: a step that is just as long is not slower"},
+    ),
     KnownMistake(
         "multiples-of-k",
         "you try multiples of K alone: other numbers of microbatches count, too",
-        _comparing(counts=lambda devices, most: range(devices, most + 1, devices)),
+        _program(counts=lambda devices, most: range(devices, most + 1, devices)),
     ),
     KnownMistake(
         "gpipe-never-waits",
         "your GPipe waits for no message: its fill and drain wait for 2(K-1) of them",
-        _comparing(
+        _program(
             lambda devices, count, forward, backward, latency: (
                 both_steps(devices, count, forward, backward, 0.0)[0],
                 both_steps(devices, count, forward, backward, latency)[1],
@@ -147,7 +152,7 @@ LEAST_MISTAKES = (
     KnownMistake(
         "same-recomputation",
         "your GPipe and your 1F1B recompute alike, so the steps are equal with 1 microbatch: only GPipe runs its forwards again",
-        _comparing(
+        _program(
             lambda devices, count, forward, backward, latency: (
                 step_of("gpipe", devices, count, forward, backward, latency),
                 both_steps(devices, count, forward, backward, latency)[1],
@@ -157,57 +162,86 @@ LEAST_MISTAKES = (
     KnownMistake(
         "rate-alone",
         "this takes M times L/A for the step of 1F1B: add fill and drain",
-        _comparing(_by_rate_alone),
+        _program(_by_rate_alone),
     ),
     KnownMistake(
-        "from-k", "you begin at K microbatches: fewer count, too", _comparing(counts=lambda devices, most: range(devices, most + 1))
+        "from-k", "you begin at K microbatches: fewer count, too", _program(counts=lambda devices, most: range(devices, most + 1))
     ),
     KnownMistake(
-        "most-for-none", "you return `most` where there is no such number: return 0", lambda *given: _least_up_to(*given) or given[-1]
+        "most-for-none",
+        "you return `most` where there is no such number: return 0",
+        lambda *given: _least_up_to(*given) or given[-1],
+        under={
+            "last-slower": "you return `most` - 1 where GPipe is slower with each number up to `most`: return `most`",
+            "more-than-most": "you return `most` where there is no such number: return `most` + 1",
+        },
     ),
-    KnownMistake("last-before", "this is the last number at which 1F1B is faster: the answer is one more", _last_before),
+    KnownMistake(
+        "last-before",
+        "this is the last number at which 1F1B is faster: the answer is one more",
+        _last_before,
+        under={"last-slower": "this is one less than the last number with which GPipe is still slower"},
+    ),
     KnownMistake(
         "for-good",
         "this is the number from which on GPipe stays as fast: the first number counts, even if 1F1B is faster again with one more",
         _for_good,
+        under={
+            "last-slower": "this is the last number of all with which GPipe is slower: GPipe must be slower with each number before it, too"
+        },
     ),
 )
 
 
-def _as_told(
-    forward_of: float = 1.0, latency_of: float = 1.0, count_of: Callable[[int, int], int] = lambda count, most: count
-) -> Callable[[Function], Function]:
-    """Return what makes a function for the page: factors of its forward and its latency, and what its result means.
+EXAMPLES = (Example((4, 10, 20, 10, 40), 9), Example((4, 10, 20, 5, 40), 0))
 
-    The difference of the two steps does not depend on the backward, so more or less recomputation is another forward.
-    """
-
-    def standard(function: Function) -> Function:
-        @wraps(function)
-        def least_microbatches(devices: int, forward: float, backward: float, latency: float, most: int) -> Any:
-            result = function(devices, forward_of * forward, backward, latency_of * latency, most)
-            return in_words_of_the_page(result, read_count, lambda count: count_of(count, most))
-
-        return least_microbatches
-
-    return standard
+OF_ALL_DEVICES = numbers(lambda time, case: time * case[0], lambda time, case: time / case[0])
 
 
-HALF = Twist("half-recomputed", "in GPipe only half of each forward runs again: its backward takes forward/2 + backward", _as_told(2.0))
-FOUR_LINKS = Twist("four-links", "a message passes four links, one after the other, and each takes `latency`", _as_told(latency_of=0.25))
-ROUND_TRIP = Twist("there-and-back", "`latency` is the time of two messages, one there and one back", _as_told(latency_of=2.0))
-LAST_SLOWER = Twist(
-    "last-slower",
-    "return the largest M up to `most` such that GPipe is slower than 1F1B with 1, 2 and so on up to M microbatches",
-    _as_told(count_of=lambda count, most: 0 if count == most else count + 1),
-)
-LEAST_TWISTS = (
-    HALF,
-    FOUR_LINKS,
-    LAST_SLOWER,
-    ROUND_TRIP,
-    together(HALF, FOUR_LINKS),
-    together(HALF, LAST_SLOWER),
-    together(FOUR_LINKS, LAST_SLOWER),
-    together(ROUND_TRIP, LAST_SLOWER),
+def _none_is_more(count: float, case: tuple[Any, ...]) -> float:
+    """Exchange 0 and most + 1."""
+    more = case[-1] + 1
+    return {0: more, more: 0}.get(count, count)
+
+
+# The difference of the two steps does not depend on the backward, so half of the recomputation is half of the forward. Rows about the times
+# are not combined: with half of the recomputation, and two messages in one latency, the answer is that of the text.
+TWISTS = (
+    Twist(
+        "half-recomputed",
+        "in GPipe only half of each forward runs again: its backward takes F/2 + B",
+        given={1: scaled(2)},
+        about="times",
+    ),
+    Twist(
+        "four-links", "a message passes four links, one after the other, and each takes `latency`", given={3: scaled(0.25)}, about="times"
+    ),
+    Twist("there-and-back", "`latency` is the time of two messages, one there and one back", given={3: scaled(2)}, about="times"),
+    Twist(
+        "whole-model",
+        "`forward` and `backward` are the times of the whole model, which the devices share equally",
+        given={1: OF_ALL_DEVICES, 2: OF_ALL_DEVICES},
+        about="devices",
+    ),
+    Twist(
+        "links",
+        "the argument `devices` is the number of links between neighbours: the pipeline has one device more",
+        given={0: shifted(-1)},
+        about="devices",
+    ),
+    Twist(
+        "last-slower",
+        "the function returns the largest M up to `most` such that GPipe is slower than 1F1B with 1, 2 and so on up to M microbatches",
+        result=numbers(
+            lambda count, case: count - 1 if count else case[-1],
+            lambda count, case: 0 if count == case[-1] else count + 1,
+        ),
+        about="result",
+    ),
+    Twist(
+        "more-than-most",
+        "the function returns `most` + 1, and not 0, if there is no such number",
+        result=numbers(_none_is_more, _none_is_more),
+        about="result",
+    ),
 )

@@ -1,8 +1,8 @@
-"""The build ``slowdown(orders, forward, backward, latency)`` of lab 14: cases, judge, mistakes and twists."""
+"""The build ``slowdown(orders, forward, backward, latency)`` of lab 14: cases, judge, known mistakes, examples and twists."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import wraps
+from functools import cache
 from itertools import pairwise
 from typing import Any
 
@@ -10,13 +10,12 @@ import numpy as np
 
 from hybridlab.checks import counted, short_repr
 from hybridlab.costs import Costs
-from hybridlab.course.checking.answers import plain_values, require_number, require_orders
+from hybridlab.course.checking.answers import plain_values, require_number, require_orders, same
 from hybridlab.course.checking.builds import Case, KnownMistake
-from hybridlab.course.checking.answers import same
 from hybridlab.course.checking.checking import Feedback, right, wrong
+from hybridlab.course.checking.maps import REVERSED, at, each
+from hybridlab.course.checking.twists import Example, Twist
 from hybridlab.course.labs.lab02.clocks import CLOCK_TWISTS, Times, can_run, orders_of_many_kinds
-from hybridlab.course.checking.twists import Function, Twist
-from hybridlab.course.checking.legacy import in_words_of_the_page, together
 from hybridlab.errors import HybridLabError
 from hybridlab.schedule import Op, Schedule
 from hybridlab.schedules import REGISTRY, build
@@ -50,11 +49,8 @@ class MessageRun:
     @classmethod
     def of(cls, orders: Sequence[str], forward: Sequence[float], backward: Sequence[float], latency: float) -> "MessageRun":
         """Return the run of an order on the library's clock. Arguments are those of the build."""
-        costs = Costs(forward=forward, backward=backward, p2p=latency)
-        timeline = simulate(Schedule("the order", require_orders(list(orders))), costs)
-        spans = zip(timeline.start.tolist(), timeline.end.tolist(), strict=True)
-        times = dict(zip(map(str, timeline.ops), spans, strict=True))
-        return cls(times, {op: before for line in orders for before, op in pairwise(line.split())}, latency)
+        before = {op: earlier for line in orders for earlier, op in pairwise(line.split())}
+        return cls(_times_of(tuple(orders), tuple(forward), tuple(backward), latency), before, latency)
 
     @property
     def makespan(self) -> float:
@@ -91,6 +87,14 @@ class MessageRun:
         return [(self.sender(op), op) for op in sorted(filter(self.sender, self.times), key=self.arrival)]
 
 
+@cache
+def _times_of(orders: tuple[str, ...], forward: tuple[float, ...], backward: tuple[float, ...], latency: float) -> Times:
+    costs = Costs(forward=forward, backward=backward, p2p=latency)
+    timeline = simulate(Schedule("the order", require_orders(list(orders))), costs)
+    spans = zip(timeline.start.tolist(), timeline.end.tolist(), strict=True)
+    return dict(zip(map(str, timeline.ops), spans, strict=True))
+
+
 def read_slowed(result: Any) -> Slowed:
     """Return what a student's function returns: how many ms longer the step is, and the messages on a critical path."""
     values = plain_values(result)
@@ -114,9 +118,9 @@ def judge_slowed(slowed: Slowed, orders: list[str], forward: list[float], backwa
     """Judge the ms by which the latency lengthens one step, and the messages on a critical path of the run with latency."""
     longer, messages = slowed
     mine = MessageRun.of(orders, forward, backward, latency)
-    prompt = MessageRun.of(orders, forward, backward, 0.0).makespan
-    if not same(longer, mine.makespan - prompt):
-        steps = f"the step takes {prompt:g} ms without latency and {mine.makespan:g} ms with it"
+    bare = MessageRun.of(orders, forward, backward, 0.0).makespan  # without latency, in ms
+    if not same(longer, mine.makespan - bare):
+        steps = f"the step takes {bare:g} ms without latency and {mine.makespan:g} ms with it"
         return wrong("wrong-slowdown", f"{steps}: it is not {longer:g} ms longer")
     unknown = next((op for message in messages for op in message if op not in mine.times), None)
     if unknown is not None:
@@ -158,15 +162,12 @@ def _judge_path(run: MessageRun, messages: Sequence[Message]) -> Feedback:
     return right()
 
 
-Wrong = Callable[[MessageRun, MessageRun, list[Message]], Slowed]  # takes the runs with and without latency, and a critical path
-
-
-def _wrong(change: Wrong) -> Callable[..., Slowed]:
-    """Return a program with a known mistake."""
+def _program(answer: Callable[[MessageRun, MessageRun, list[Message]], Slowed]) -> Callable[..., Slowed]:
+    """Return a program with a known mistake: ``answer`` takes the runs with and without latency, and a critical path."""
 
     def result(orders: list[str], forward: list[float], backward: list[float], latency: float) -> Slowed:
-        late, prompt = (MessageRun.of(orders, forward, backward, each) for each in (latency, 0.0))
-        return change(late, prompt, _path_of(late))
+        late, bare = (MessageRun.of(orders, forward, backward, each) for each in (latency, 0.0))
+        return answer(late, bare, _path_of(late))
 
     return result
 
@@ -182,8 +183,8 @@ def _path_of(run: MessageRun) -> list[Message]:
     return path[::-1]
 
 
-def _lost(late: MessageRun, prompt: MessageRun) -> float:
-    return late.makespan - prompt.makespan
+def _longer(late: MessageRun, bare: MessageRun) -> float:
+    return late.makespan - bare.makespan
 
 
 def _waited_for(run: MessageRun) -> list[Message]:
@@ -193,81 +194,60 @@ def _waited_for(run: MessageRun) -> list[Message]:
     return sorted(waits, key=lambda message: run.arrival(message[1]))
 
 
-PATH_MISTAKES = (
+MISTAKES = (
     KnownMistake(
         "whole-step",
         "this is the whole step with latency: subtract the step without it",
-        _wrong(lambda late, prompt, path: (late.makespan, path)),
+        _program(lambda late, bare, path: (late.makespan, path)),
     ),
     KnownMistake(
         "messages-times-latency",
-        "this is the latency times the messages on the path: without latency another chain can be the longest, so run the clock twice",
-        _wrong(lambda late, prompt, path: (len(path) * late.latency, path)),
+        "this is the time of all messages on the path: without latency another chain can be the longest, so run the clock twice",
+        _program(lambda late, bare, path: (len(path) * late.latency, path)),
     ),
     KnownMistake(
         "once-there-and-back",
-        "this is 2(K-1) latencies, the way of one microbatch there and back: an order can wait more often",
-        _wrong(lambda late, prompt, path: (2 * max(Op.parse(op).stage for op in late.times) * late.latency, path)),
+        "this is the time of 2(K-1) messages, the way of one microbatch there and back: an order can wait more often",
+        _program(lambda late, bare, path: (2 * max(Op.parse(op).stage for op in late.times) * late.latency, path)),
     ),
     KnownMistake(
         "all-messages",
         "these are all messages of the step: most of them arrive while their device is still busy",
-        _wrong(lambda late, prompt, path: (_lost(late, prompt), late.messages())),
+        _program(lambda late, bare, path: (_longer(late, bare), late.messages())),
     ),
     KnownMistake(
         "every-wait",
         "these are all messages that a device waits for: a wait on one device need not delay the end of the step",
-        _wrong(lambda late, prompt, path: (_lost(late, prompt), _waited_for(late))),
+        _program(lambda late, bare, path: (_longer(late, bare), _waited_for(late))),
     ),
     KnownMistake(
         "forwards-alone",
         "these are the activations on the path: gradients are messages as well",
-        _wrong(lambda late, prompt, path: (_lost(late, prompt), [each for each in path if "F" in each[0]])),
+        _program(lambda late, bare, path: (_longer(late, bare), [each for each in path if "F" in each[0]])),
     ),
     KnownMistake(
         "path-without-latency",
         "this is a path of the run without latency: take the times of the run with latency",
-        _wrong(lambda late, prompt, path: (_lost(late, prompt), _path_of(prompt))),
+        _program(lambda late, bare, path: (_longer(late, bare), _path_of(bare))),
     ),
 )
 
 
-def _listing(rename: Callable[[list[Message]], list[Message]]) -> Callable[[Function], Function]:
-    """Return what makes a function for the page from one that lists the messages in another way."""
-
-    def standard(function: Function) -> Function:
-        @wraps(function)
-        def slowdown(orders: list[str], forward: list[float], backward: list[float], latency: float) -> Any:
-            result = function(orders, forward, backward, latency)
-            return in_words_of_the_page(result, read_slowed, lambda slowed: (slowed[0], rename(slowed[1])))
-
-        return slowdown
-
-    return standard
-
-
-RECEIVER_FIRST = Twist(
-    "receiver-first",
-    "a message is (receiver, sender): the operation that needs the value stands first",
-    _listing(lambda messages: [(sender, receiver) for receiver, sender in messages]),
+EXAMPLES = (
+    Example((["0F0 0B0", "1F0 1B0"], [1, 1], [2, 2], 0.5), (1.0, [("0F0", "1F0"), ("1B0", "0B0")])),
+    Example(
+        (["0F0 0F1 0B0 0F2 0B1 0B2", "1F0 1B0 1F1 1B1 1F2 1B2"], [10, 10], [20, 30], 10),
+        (30, [("0F0", "1F0"), ("1B0", "0B0"), ("0F2", "1F2"), ("1B2", "0B2")]),
+    ),
 )
-LAST_FIRST = Twist(
-    "last-message-first",
-    "the messages stand in the list from the last one of the path to the first",
-    _listing(lambda messages: messages[::-1]),
-)
-SLOW_FIRST, SLOW_MESSAGES, LONG_BACKWARDS, SLOW_LAST = (
-    each for each in CLOCK_TWISTS if each.name in ("slow-device-0", "slow-last-device", "long-backwards", "slow-messages")
-)
-PATH_TWISTS = (
-    SLOW_MESSAGES,
-    RECEIVER_FIRST,
-    SLOW_FIRST,
-    LAST_FIRST,
-    LONG_BACKWARDS,
-    SLOW_LAST,
-    together(SLOW_MESSAGES, RECEIVER_FIRST),
-    together(SLOW_FIRST, LAST_FIRST),
-    together(LONG_BACKWARDS, RECEIVER_FIRST),
-    together(SLOW_LAST, LAST_FIRST),
+TWISTS = (
+    *(twist for twist in CLOCK_TWISTS if twist.name in ("slow-device-0", "slow-last-device", "long-backwards", "slow-messages")),
+    Twist(
+        "receiver-first", "a message is (receiver, sender): the operation that needs the value stands first", result=at(1, each(REVERSED))
+    ),
+    Twist(
+        "last-message-first",
+        "the messages stand in the list from the last one of the path to the first",
+        result=at(1, REVERSED),
+    ),
 )
