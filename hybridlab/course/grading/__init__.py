@@ -10,6 +10,6 @@ A submission goes through these files::
     trust      doctor (does the sandbox hold?) <-- probes (what a worker tries); release (are the marks of a lab right?)
     command    cli
 
-Right answers and judges stay on the grader's side. The worker has the standard library and numpy, and what it says is taken for what the
-student says.
+Right answers and judges stay on the grader's side. The worker has Python's own library and numpy. The grader trusts what a worker says
+no more than what a student says.
 """

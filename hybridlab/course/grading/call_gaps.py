@@ -1,8 +1,8 @@
 """A filter of system calls: it closes what Landlock leaves open on this machine.
 
-Measured on Landlock ABI 7 without this filter: UDP, multipath TCP, a first packet with TCP fast open, a port that listens, sockets of other
-programs that have a path, ``chmod`` on any file of the same user, limits and priorities of other processes of this user, watching folders,
-and notes in the keyring of the kernel.
+Without this filter, a worker under Landlock can do what follows (measured on ABI 7). It uses UDP, multipath TCP and TCP fast open, listens
+on a port, and connects to sockets of other programs that have a path. It changes the mode of any file of its user, and the limits and
+priorities of other processes of this user. It watches folders, and leaves notes in the keyring of the kernel.
 """
 
 import ctypes
@@ -65,7 +65,7 @@ CALL, MACHINE, FIRST, SECOND = 0, 4, 16, 24  # where the kernel puts what a filt
 PR_SET_SECCOMP, SECCOMP_MODE_FILTER = 22, 2
 
 
-class _Program(ctypes.Structure):
+class _Program(ctypes.Structure):  # ``struct sock_fprog`` of the kernel
     _fields_ = (("length", ctypes.c_ushort), ("instructions", ctypes.c_char_p))
 
 
@@ -109,10 +109,13 @@ def close_gaps() -> None:
 
 
 def _instructions(place: int, machine: int) -> Iterator[tuple[int, int, int, int]]:
-    """Yield each instruction: what it does, how many to skip if it holds and if not, and its number."""
+    """Yield the instructions of the filter, in the order in which the kernel runs them.
+
+    An instruction is four numbers: what it does, how many instructions to skip if its comparison holds, how many if not, and its operand.
+    """
     yield LOAD, 0, 0, MACHINE
     yield EQUAL, 1, 0, machine
-    yield RETURN, 0, 0, REFUSE
+    yield RETURN, 0, 0, REFUSE  # a program for another machine has other numbers for its calls
     yield LOAD, 0, 0, CALL
     yield AT_LEAST, 0, 1, NEWEST
     yield RETURN, 0, 0, NO_SUCH_CALL
@@ -120,12 +123,12 @@ def _instructions(place: int, machine: int) -> Iterator[tuple[int, int, int, int
         if (number := numbers[place]) is not None:
             yield EQUAL, 0, 1, number
             yield RETURN, 0, 0, REFUSE
-    yield EQUAL, 0, 4, PRLIMIT[place]
+    yield EQUAL, 0, 4, PRLIMIT[place]  # any other call goes on at FCNTL
     yield LOAD, 0, 0, FIRST
     yield EQUAL, 0, 1, 0  # limits of the process itself
     yield RETURN, 0, 0, ALLOW
     yield RETURN, 0, 0, REFUSE
-    yield EQUAL, 1, 0, FCNTL[place]
+    yield EQUAL, 1, 0, FCNTL[place]  # no call but this one is left to examine
     yield RETURN, 0, 0, ALLOW
     yield LOAD, 0, 0, SECOND
     for command in OWNER_COMMANDS:

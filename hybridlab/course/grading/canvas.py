@@ -1,4 +1,4 @@
-"""The column of a lab in a gradebook that was exported from Canvas as CSV, filled with marks. All other cells stay byte for byte."""
+"""Marks in a gradebook that was exported from Canvas as CSV: they fill the column of a lab. All other cells stay byte for byte."""
 
 import re
 from collections.abc import Sequence
@@ -12,7 +12,9 @@ from hybridlab.course.grading.reports import one_each, short_number
 from hybridlab.errors import HybridLabError
 
 NAMED_IN = ("SIS Login ID", "ID", "SIS User ID", "Student")  # where the gradebook says who a student is, the surest first
+# columns that Canvas computes, such as "Current Score": they stand among the assignments
 _COMPUTED = re.compile(r"\b(?:Current|Final|Override) (?:Score|Points|Grade|Status)\b")
+# cells of the line that Canvas writes below the header for columns whose grades students do not see
 _HIDDEN = re.compile(r"\s*(?:Muted|Manual Posting.*)?\s*", re.IGNORECASE)
 
 
@@ -33,7 +35,7 @@ class FilledGradebook:
     without_marks : tuple of str
         The students of the gradebook who have no marks, as its first column names them. Their cells stay.
     remarks : tuple of str
-        Sentences on all that a person should know before the file is imported, about these students too.
+        Sentences on all that a person should know before importing the file. They name the missing students, and those without marks.
     """
 
     path: Path
@@ -80,7 +82,7 @@ def fill_canvas(exported: Path, marks: Sequence[Marks], out: Path, *, column: st
     rows = [row for row, cells in enumerate(table.values) if row and _is_of_student(cells)]
     whose = {each.student: _row_of(table.values, rows, each.student) for each in sorted_marks}
     remarks = _possible_points(table.values, place, sorted_marks[0])
-    by_row: dict[int, Marks] = {}
+    by_row: dict[int, Marks] = {}  # two names, such as a login and a number, can be those of one row
     for each in sorted_marks:
         row = whose[each.student]
         if row is None:
@@ -90,6 +92,7 @@ def fill_canvas(exported: Path, marks: Sequence[Marks], out: Path, *, column: st
             both = f"{for_log(by_row[row].student)} and {for_log(each.student)}"
             raise HybridLabError(f"{both} are one student in row {row + 1} of the gradebook: keep the marks of one", "several-rows")
         points, before = str(short_number(each.points)), table.values[row][place].strip()
+        # a person may have changed this grade in Canvas
         if before not in {"", "-", points}:
             remarks.append(f"{for_log(each.student)} had {for_log(before)} in the gradebook and has {points} now")
         table.raw[row][place] = points
@@ -108,8 +111,9 @@ class _Table:
             text = path.read_bytes().decode()
         except (OSError, UnicodeDecodeError) as why:
             raise HybridLabError(f"cannot read the gradebook {path}: {why}; export it from Canvas again", "no-gradebook") from why
+        # some exports begin with this mark of UTF-8, which is no part of the first cell
         self.mark = "\ufeff" * text.startswith("\ufeff")
-        for self.separator in ",;":
+        for self.separator in ",;":  # with the wrong one the header is a single cell, and has no "ID"
             self._read(text.removeprefix(self.mark))
             self.values = [[_value(cell) for cell in row] for row in self.raw]
             header = self.values[0] if self.values else []
@@ -127,6 +131,7 @@ class _Table:
         self.ends: list[str] = []
         row: list[str] = []
         at = 0
+        # a row that ends with a separator has one more cell, an empty one, also where the text ends there
         while (row or at < len(text)) and (found := cell.match(text, at)):
             row.append(found[1])
             at = found.end()
@@ -134,20 +139,22 @@ class _Table:
                 self.raw.append(row)
                 self.ends.append(found[2])
                 row = []
-        if at < len(text):  # a quote in a strange place
+        if at < len(text):  # a quote in a strange place: the table counts as no gradebook
             self.raw = []
 
     def text(self) -> str:
+        """Return the whole file."""
         rows = (self.separator.join(row) + end for row, end in zip(self.raw, self.ends, strict=True))
         return self.mark + "".join(rows)
 
 
 def _value(cell: str) -> str:
+    """Return the text that a cell stands for: without its quotes."""
     return cell[1:-1].replace('""', '"') if cell.startswith('"') else cell
 
 
 def _column_of(header: Sequence[str], lab: str, column: str) -> int:
-    """Return the place of the column that was asked for, or of the one for the lab."""
+    """Return the number of the column that was asked for, or of the one whose name contains the lab."""
     assignments = [place for place in range(header.index("Section") + 1, len(header)) if not _COMPUTED.search(header[place])]
     names = ", ".join(repr(for_log(header[place])) for place in assignments) or "none"
     if column:
@@ -155,6 +162,7 @@ def _column_of(header: Sequence[str], lab: str, column: str) -> int:
         found = [place for place in assignments if column.strip() in {header[place].strip(), _without_number(header[place])}]
     else:
         asked, parts = f"for {lab}", re.fullmatch(r"(.*?)0*(\d+)", lab)
+        # "Lab 2" and "LAB-02" name lab02; "Lab 20" and "Collab 2" do not
         pattern = rf"{re.escape(parts[1])}[\s_-]*0*{parts[2]}(?!\d)" if parts else re.escape(lab)
         found = [place for place in assignments if re.search(rf"(?<![^\W_]){pattern}", header[place], re.IGNORECASE)]
     if not found:
@@ -170,11 +178,12 @@ def _without_number(name: str) -> str:
 
 
 def _is_of_student(cells: Sequence[str]) -> bool:
-    """Return whether a row is one of a student: not the possible points, not "Manual Posting" below some columns, not an empty line."""
+    """Return whether a row is that of a student. Other rows have the possible points or "Manual Posting", or are empty."""
     return "Points Possible" not in cells[0] and not all(map(_HIDDEN.fullmatch, cells))
 
 
 def _row_of(values: Sequence[Sequence[str]], rows: Sequence[int], student: str) -> int | None:
+    """Return the row of a student, or None if the gradebook has no such student."""
     for name in NAMED_IN:
         if name in values[0]:
             place = values[0].index(name)
@@ -191,6 +200,7 @@ def _possible_points(values: Sequence[Sequence[str]], place: int, marks: Marks) 
     """Return a sentence if the column of the gradebook has another number of points than the lab."""
     possible = next((row[place] for row in values if "Points Possible" in row[0]), "").strip()
     ours = str(short_number(marks.out_of))
+    # "26.00", or "26,00" where a comma stands before decimals
     if possible and re.sub(r"[.,]0+$", "", possible) != ours:
         return [f"the column is out of {for_log(possible)} points and {marks.lab} out of {ours}: the points are entered as they are"]
     return []

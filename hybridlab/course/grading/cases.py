@@ -1,4 +1,4 @@
-"""Seeds of hidden cases. They are drawn when work is graded, from a secret that only the grader has."""
+"""Seeds of hidden cases. The cases are drawn when work is graded, from a secret that only the grader has."""
 
 import hashlib
 import hmac
@@ -31,7 +31,7 @@ class Secret:
 
     text: str
 
-    def __repr__(self) -> str:
+    def __repr__(self) -> str:  # without the text: a traceback or a log can show it
         return f"Secret(fingerprint={self.fingerprint!r})"
 
     @property
@@ -41,10 +41,12 @@ class Secret:
 
     def seed(self, task: str, student: str, run: str) -> int:
         """Return the seed of the hidden cases of a task, for one student and one run: a whole number from 1 on, below 2**64."""
-        return int(self._digest("cases", task, student, run)[:16], 16) or 1
+        return int(self._digest("cases", task, student, run)[:16], 16) or 1  # 0 is the seed of the public cases
 
     def _digest(self, *parts: str) -> str:
+        # with the length of each part, ("ab", "c") and ("a", "bc") are two messages
         message = "".join(f"{len(part)}:{part}" for part in parts)
+        # a name can come from a file name that is no UTF-8; Python then has surrogates in it
         return hmac.new(self.text.encode("utf-8", "surrogatepass"), message.encode("utf-8", "surrogatepass"), hashlib.sha256).hexdigest()
 
 

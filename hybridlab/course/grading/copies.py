@@ -27,16 +27,20 @@ COURSE = "hybridlab"  # the name of a course that has none of its own
 MOST_TO_PACK = 200_000_000  # bytes of a notebook with its outputs
 LONGEST_NAME = 80  # characters of a student's or a course's name
 LONGEST_FILE_NAME = 200  # bytes of the student's name in the name of a file
-NOT_IN_A_NAME = '/\\"'  # they could not be part of a file name, or look like the end of a text
+NOT_IN_A_NAME = '/\\"'  # no file name can have the first two, and the last one ends a text in code
 KERNEL = {
     "kernelspec": {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"},
     "language_info": {"name": "python"},
 }
-METADATA_TO_COPY = ("tags", "jupyter", "jp-MarkdownHeadingCollapsed")
+METADATA_TO_COPY = ("tags", "jupyter", "jp-MarkdownHeadingCollapsed")  # of a cell; any other is for the site
 GIVES_AWAY = {"solution", "reveals"}  # tags of cells that show the answer to a task
 HEADING = re.compile(r"(#+) +(.+)")
+# code in Markdown, where a line with # is no heading
 FENCED = re.compile(r"^(```|~~~).*?^\1", flags=re.DOTALL | re.MULTILINE)
-TO_ANOTHER_PAGE = re.compile(r"(?<!!)\[([^\]]+)\]\((?!\w+:|#)[^()\s]+\.(?:ipynb|md)(?:#[^()\s]*)?\)")  # to a lab or to the book
+TO_ANOTHER_PAGE = re.compile(
+    r"(?<!!)\[([^\]]+)\]\((?!\w+:|#)[^()\s]+\.(?:ipynb|md)(?:#[^()\s]*)?\)"
+)  # to a lab or to the book, which are not beside a copy
+# the task of an answer cell: the cell hands in with a call at the beginning of a line
 ASKED = re.compile(r"""^check\(\s*["'](lab[0-9]{2}\.t[0-9]+)["']""", flags=re.MULTILINE)
 OWN_NUMBERS = (
     "Your tasks have other numbers than the text, or a small change. Where a line above an answer begins with **Yours, {}**,\n"
@@ -88,7 +92,7 @@ def student_copy(lab: str, student: str = "", course: str = COURSE) -> Notebook:
 
 
 def start(lab: str, folder: Path, student: str = "", course: str = COURSE) -> Path:
-    """Write a student's copy of a lab into a folder, as ``lab02.ipynb``, and return its path. The folder is made if there is none.
+    """Write a student's copy of a lab into a folder, as ``lab02.ipynb``, and return its path. The folder is created if there is none.
 
     Parameters
     ----------
@@ -139,7 +143,7 @@ def pack(path: Path, to: Path | None = None) -> Path:
     about = {key: text_in(own_metadata(notebook), key) for key in ("lab", "course", "student")}
     packed = _notebook(list(_with_ids(cells)), {**about, "packed": True})
     size = len(_file_of(packed))
-    if size > MOST_BYTES:
+    if size > MOST_BYTES:  # the grader reads no larger file
         sizes = f"{size / 1e6:.1f} MB without its outputs, and at most {MOST_BYTES / 1e6:g} MB are accepted"
         raise HybridLabError(f"{name} has {sizes}: take long texts out", "too-large")
     target = (path.parent if to is None else Path(to)) / f"{_lab_in(about, path)}_{_in_a_file_name(about['student']) or 'packed'}.ipynb"
@@ -152,7 +156,7 @@ def pack(path: Path, to: Path | None = None) -> Path:
 
 
 def _was_packed(path: Path, about: dict[str, Any]) -> bool:
-    """Whether a file was packed with these metadata, and not worked on since: none of its cells has run."""
+    """Whether a file was packed with these metadata, and nobody has worked on it since: none of its cells has run."""
     try:
         old, cells = notebook_in(bytes_of_a_file(path, MOST_TO_PACK), path.name)
     except HybridLabError:
@@ -193,7 +197,7 @@ def _left_out(cells: list[dict[str, Any]]) -> set[int]:
     """
     tagged = {place for place, cell in enumerate(cells) if GIVES_AWAY & set(cell["metadata"].get("tags", ()))}
     left_out = set(tagged)
-    for title, places in reversed(list(_sections(cells))):
+    for title, places in reversed(list(_sections(cells))):  # inner sections first: without them an outer one can be bare
         whole = title.startswith("Solution") or (title.startswith("Answer") and tagged & set(places))
         bare = len(places) > 1 and left_out.issuperset(places[1:]) and HEADING.fullmatch(cell_text(cells[places[0]]).strip())
         if whole or bare:
@@ -221,6 +225,7 @@ def _stripped(cell: dict[str, Any]) -> dict[str, Any]:
         return {"cell_type": cell["cell_type"], "id": cell["id"], "metadata": metadata, "source": TO_ANOTHER_PAGE.sub(r"\1", source)}
     asked = ASKED.search(source)
     if asked and "task" in metadata.get("tags", ()):
+        # JupyterLab deletes no cell that is not "deletable"
         return _code(cell["id"], source, {**metadata, "deletable": False, "hybridlab": {"role": "answer", "task": asked[1]}})
     return _code(cell["id"], source, {**metadata, "hybridlab": {"role": "given"}})
 
@@ -234,7 +239,7 @@ def _text_cell(name: str, source: str) -> dict[str, Any]:
 
 
 def _with_own_numbers(cells: Iterable[dict[str, Any]], student: str, course: str) -> Iterator[dict[str, Any]]:
-    """Return the cells, with the student's name behind the first code cell, and the student's own question above each answer."""
+    """Yield the cells and, between them, those of one student: the name below the first code cell, and a question above each answer."""
     named = False
     for cell in cells:
         key = own_metadata(cell).get("task")
@@ -242,13 +247,13 @@ def _with_own_numbers(cells: Iterable[dict[str, Any]], student: str, course: str
             yield _text_cell(f"mine-{key.replace('.', '-')}", _own_question(TASKS[key], student, course))
         yield cell
         if cell["cell_type"] == "code" and not named:
-            named = True
+            named = True  # the first code cell imports `check`, and the next line replaces it
             who = f"mine = Student({student!r}, course={course!r})"
             yield _code("mine", f"from hybridlab import Student\n\n{who}\ncheck = mine.check", {"hybridlab": {"role": "given"}})
 
 
 def _own_question(task: Task, student: str, course: str) -> str:
-    """Return what a student hands in for a task, in Markdown."""
+    """Return the sentence that says what one student hands in for a task, in Markdown."""
     own = task.personal(Student(student, course).seed(task.key))
     whose = f"**Yours, {_as_text(student)}:**"
     if task.kind != "build":
@@ -267,7 +272,7 @@ def _as_text(name: str) -> str:
 
 
 def _differs_by_student(task: Task) -> bool:
-    """Return whether students get different versions of a task: the numbers are drawn, or a build is asked for with a twist."""
+    """Return whether students get different versions of a task: other numbers, or a build with a twist."""
     if task.kind == "build":
         return bool(task.instance(None).data.twists)
     return task.kind == "number" and any(task.instance(seed).prompt != task.prompt for seed in SEEDS)
@@ -284,11 +289,12 @@ def _how_to_work(lab: str, student: str) -> str:
 
 
 def _with_ids(cells: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-    """Return the cells of a student's notebook without anything but their text, id, role and task."""
+    """Yield the cells of a student's notebook with nothing but their text, id, role and task."""
     used: set[str] = set()
     for place, cell in enumerate(cells):
         kind = cell.get("cell_type")
         name = text_in(cell, "id")
+        # version 4.5 of the format asks for such an id, another one in each cell; a student's editor may have left it out
         if not re.fullmatch("[a-zA-Z0-9_-]{1,64}", name) or name in used:
             name = next(each for each in (f"cell-{place}{'x' * more}" for more in range(len(used) + 1)) if each not in used)
         used.add(name)
@@ -309,7 +315,7 @@ def _file_of(notebook: Notebook) -> bytes:
 
 
 def _lab_in(about: dict[str, str], path: Path) -> str:
-    """Return the lab of a student's notebook for the name of a file: from its metadata, or else the name that it has."""
+    """Return the lab of a student's notebook, for the name of a file: from its metadata, or else from the name of the notebook."""
     try:
         return lab_name(about["lab"] or path.stem)
     except HybridLabError:
@@ -322,8 +328,8 @@ def _in_a_file_name(name: str) -> str:
     >>> _in_a_file_name("ana: 7?")
     'ana- 7-'
     """
-    kept = "".join(each if each.isalnum() or each in " .-_@+'" else "-" for each in name).strip(" .")
-    return kept.encode()[:LONGEST_FILE_NAME].decode(errors="ignore")
+    safe = "".join(each if each.isalnum() or each in " .-_@+'" else "-" for each in name).strip(" .")
+    return safe.encode()[:LONGEST_FILE_NAME].decode(errors="ignore")  # the cut can halve a character, which is dropped
 
 
 def _write_new(path: Path, notebook: Notebook) -> bool:
@@ -331,7 +337,7 @@ def _write_new(path: Path, notebook: Notebook) -> bool:
     begun = False
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with path.open("xb") as file:
+        with path.open("xb") as file:  # fails if there is such a file, even one that was written a moment ago
             begun = True
             file.write(_file_of(notebook))
     except FileExistsError:
@@ -339,7 +345,7 @@ def _write_new(path: Path, notebook: Notebook) -> bool:
             return False
         raise HybridLabError(f"{str(path.parent)!r} is no folder: choose another one with --to", "cannot-write") from None
     except OSError as why:
-        if begun:
+        if begun:  # else the file is not ours
             path.unlink(missing_ok=True)
         raise HybridLabError(f"{path.name} cannot be written: {why.strerror}; choose another folder with --to", "cannot-write") from None
     return True

@@ -1,4 +1,4 @@
-"""Is there a sandbox here, and does it hold? The same questions are asked before anything is graded."""
+"""Questions about the sandbox: whether there is one here, and whether it holds. They are asked before anything is graded, too."""
 
 import contextlib
 import os
@@ -19,7 +19,7 @@ from hybridlab.course.grading.session import Budget, Ended
 from hybridlab.course.grading.syscalls import MACHINES, REFUSED
 from hybridlab.errors import HybridLabError
 
-# What must hold, and what a worker of each kind calls in `probes` to get through
+# For each kind of worker: what must hold, and the call of a function in `probes` that tries to get through
 PROBES = {
     "bare": {
         "no file outside can be read": "reads(canary)",
@@ -80,14 +80,15 @@ class Observation:
 
 
 def examine(launcher: Launcher) -> Iterator[Observation]:
-    """Yield what holds in the sandbox: first whether it starts, then each limit, then whether a loop is ended."""
+    """Yield what holds in the sandbox: whether a worker starts, then each limit, then whether an endless loop is ended."""
     with tempfile.TemporaryDirectory() as folder, _listen(Path(folder)) as (port, heard):
         canary = Path(folder) / "canary"
         canary.write_text("a file outside")
+        # everyone may write to the file and the folder, so that nothing but the sandbox protects them
         canary.chmod(0o666)
         Path(folder).chmod(0o777)
         if os.geteuid() == 0:
-            os.chown(canary, NOBODY, NOBODY)  # so that nothing but the sandbox protects it
+            os.chown(canary, NOBODY, NOBODY)  # owned by the user of a worker
         names = {"canary": str(canary), "port": port, "grader": os.getpid(), "calls": _refused_calls()}
         for kind in PROBES:
             if not (yield from _try_probes(launcher, kind, names, heard)):
@@ -99,7 +100,10 @@ def examine(launcher: Launcher) -> Iterator[Observation]:
 def _try_probes(
     launcher: Launcher, kind: str, names: Mapping[str, object], heard: Callable[[], bool]
 ) -> Generator[Observation, None, bool]:
-    """Yield what holds for a worker of one kind, whose probes know names of what is outside. Return whether it has lived to the end."""
+    """Yield what holds for a worker of one kind, and return whether it has lived to the end.
+
+    The probes that it runs know ``names`` and their values, which stand for things outside. ``heard`` says whether UDP has arrived.
+    """
     known = LEFT_OPEN if launcher.sandbox == "landlock" else ()
     try:
         session = launcher.open(kind, Budget(60.0))
@@ -115,6 +119,7 @@ def _try_probes(
             session.run("".join(f"{name} = {what!r}\n" for name, what in names.items()), "canary")
             for name, call in PROBES[kind].items():
                 handed, error = session.run(f"check('gets through', {call})", "canary")
+                # a probe cannot see whether its datagram has arrived
                 held = not error and handed == [("gets through", False)] and not (name == "UDP is closed" and heard())
                 yield Observation(name, held, "" if held or name in known else "a canary was not stopped", not held and name in known)
         except Ended as why:
@@ -133,8 +138,8 @@ def require_sandbox(launcher: Launcher) -> None:
     """Raise an error if a canary is not stopped by the sandbox, so that nothing is graded in it."""
     first = next((finding for finding in examine(launcher) if not (finding.holds or finding.left_open)), None)
     if first:
-        told = f"{first.name}: no" + (f" ({first.sentence})" if first.sentence else "")
-        raise HybridLabError(f"the sandbox does not hold, so nothing was graded. {told}. hybridlab doctor says more", "no-sandbox")
+        finding = f"{first.name}: no" + (f" ({first.sentence})" if first.sentence else "")
+        raise HybridLabError(f"the sandbox does not hold, so nothing was graded. {finding}. hybridlab doctor says more", "no-sandbox")
 
 
 def why_not_started() -> str:
@@ -152,6 +157,7 @@ def why_not_started() -> str:
 
 
 def _try_endless_loop(launcher: Launcher) -> Observation:
+    """Return whether a loop that catches every error is ended when its time is over."""
     quick = replace(launcher, limits=replace(launcher.limits, seconds_a_cell=0.5))
     with contextlib.suppress(Ended), contextlib.closing(quick.open("bare", Budget(60.0))) as session:
         try:
@@ -163,7 +169,7 @@ def _try_endless_loop(launcher: Launcher) -> Observation:
 
 @contextlib.contextmanager
 def _listen(folder: Path) -> Iterator[tuple[int, Callable[[], bool]]]:
-    """Listen on a port of this machine, for TCP and UDP, at a path, and at a name that is no path.
+    """Listen on a port of this machine for TCP and UDP, and on two local sockets: one with a path, one with a name that is no path.
 
     Yield the port, and a function that says whether UDP was heard.
     """
@@ -174,7 +180,7 @@ def _listen(folder: Path) -> Iterator[tuple[int, Callable[[], bool]]]:
         socket.socket(socket.AF_UNIX) as local,
         socket.socket(socket.AF_UNIX) as named,
     ):
-        with contextlib.suppress(OSError):  # of a path that is too long
+        with contextlib.suppress(OSError):  # a socket takes no path of more than about 100 bytes
             for listens, address in ((local, str(path)), (named, f"\0{path}")):
                 listens.bind(address)
                 listens.listen()
@@ -183,7 +189,7 @@ def _listen(folder: Path) -> Iterator[tuple[int, Callable[[], bool]]]:
         tcp.listen()
         port = tcp.getsockname()[1]
         udp.bind(("127.0.0.1", port))
-        udp.settimeout(0.2)
+        udp.settimeout(0.2)  # seconds; on one machine a datagram arrives at once
 
         def heard() -> bool:
             try:

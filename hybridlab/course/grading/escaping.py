@@ -1,4 +1,4 @@
-"""Text of others made harmless: for cells of a spreadsheet, for Markdown, for logs and for names of files."""
+"""Functions that make the text of others harmless: in cells of a spreadsheet, in Markdown, in logs and in names of files."""
 
 import hashlib
 import re
@@ -67,7 +67,7 @@ def for_cell(value: str | float) -> str | float:
 
 
 def for_markdown(text: str) -> str:
-    """Return a text for the middle of a line of Markdown. Plain words stay; any other text becomes a code span, in which nothing is obeyed.
+    """Return a text for the middle of a line of Markdown. Plain words stay. Any other text becomes a code span, where signs mean nothing.
 
     >>> for_markdown("Build the ring"), for_markdown("@ana [x](y)")
     ('Build the ring', '`@ana [x](y)`')
@@ -81,7 +81,7 @@ def for_markdown(text: str) -> str:
 
 
 def fenced(lines: list[str]) -> list[str]:
-    """Return lines as a block of Markdown in which nothing is obeyed. Its fence is longer than any in the lines."""
+    """Return lines as a block of Markdown in which signs mean nothing. Its fence is longer than any in the lines."""
     fence = "`" * max(3, _longest_run("\n".join(lines)) + 1)
     return [fence, *map(no_command, lines), fence]
 
@@ -99,11 +99,12 @@ def file_name(student: str) -> str:
     >>> file_name("ana@uni.edu"), file_name("../Ana")
     ('ana@uni.edu', '_.._Ana-229dec4c04')
     """
-    kept = re.sub(r"[^\w.@-]", "_", student)
-    if not re.match(r"[\w@]", kept) or _RESERVED.match(kept):
-        kept = f"_{kept}"
-    plain = kept == student and re.fullmatch(r"[a-z0-9_.@-]+", kept) and len(kept) <= LONGEST_NAME
-    if plain and not re.search(rf"-[0-9a-f]{{{_DIGITS}}}$", kept):
-        return kept
+    safe = re.sub(r"[^\w.@-]", "_", student)
+    if not re.match(r"[\w@]", safe) or _RESERVED.match(safe):
+        safe = f"_{safe}"
+    plain = safe == student and re.fullmatch(r"[a-z0-9_.@-]+", safe) and len(safe) <= LONGEST_NAME
+    if plain and not re.search(rf"-[0-9a-f]{{{_DIGITS}}}$", safe):
+        return safe
+    # of the whole name, so that two names that differ only in replaced characters stay apart
     digest = hashlib.sha256(student.encode("utf-8", "surrogatepass")).hexdigest()[:_DIGITS]
-    return f"{kept.encode()[: LONGEST_NAME - _DIGITS - 1].decode(errors='ignore')}-{digest}"
+    return f"{safe.encode()[: LONGEST_NAME - _DIGITS - 1].decode(errors='ignore')}-{digest}"

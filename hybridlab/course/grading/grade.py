@@ -1,4 +1,4 @@
-"""Grades a folder of submissions: each notebook in workers of its own, with a record for each, so that an interrupted run goes on."""
+"""Marks of a folder of submissions. Each notebook runs in workers of its own and gets a record, so that an interrupted run can go on."""
 
 import hashlib
 import multiprocessing
@@ -32,13 +32,13 @@ class Assignment:
     lab : str
         The lab, such as ``"lab02"``.
     secret : Secret
-        From which the hidden cases are drawn.
+        The secret from which the hidden cases are drawn.
     course : str
         The name of the course, as in the copies of the students.
     run : str
         The label of the run. Another label draws other hidden cases: practice must not tell those of the final run.
     common : bool
-        Whether all students have the sizes on the page, and no twists.
+        Whether all students have the sizes in the text of the lab, and no twists.
     """
 
     lab: str
@@ -50,6 +50,7 @@ class Assignment:
     @property
     def fingerprint(self) -> str:
         """Digits that are the same for two runs only if they give the same marks."""
+        # another version of hybridlab can have other judges
         parts = (self.secret.fingerprint, self.lab, self.course, self.run, str(self.common), version("hybridlab"))
         return hashlib.sha256("\n".join(parts).encode("utf-8", "surrogatepass")).hexdigest()[:12]
 
@@ -76,7 +77,7 @@ def grade_file(path: Path, student: str, assignment: Assignment, launcher: Launc
     except HybridLabError as why:
         return replace(marks, tasks=_no_marks(spec, why.code or "unreadable"), needs_person=f"{why}", digest=digest_of(path))
     whose = None if assignment.common else Student(student, assignment.course)
-    name = Student(student).name
+    name = Student(student).name  # in small letters: "Ana" and "ana" have the same hidden cases
     tasks = tuple(
         mark(
             submission.cells,
@@ -95,9 +96,9 @@ def grade_file(path: Path, student: str, assignment: Assignment, launcher: Launc
 def grade_all(
     found: Mapping[str, Sequence[Path]], assignment: Assignment, launcher: Launcher, records: Path, *, jobs: int = 1
 ) -> Iterator[Marks]:
-    """Yield the marks of each submission as soon as they are known, with a record of each. Marks that are on record are not made again.
+    """Yield the marks of each submission as soon as they are known, and write a record of each.
 
-    A submission is graded again if one of its tasks could not be graded the last time, through no fault of the student.
+    A submission that is on record is not graded again, unless one of its tasks could not be graded, through no fault of the student.
 
     Parameters
     ----------
@@ -118,6 +119,7 @@ def grade_all(
     HybridLabError
         ``damaged-record``, ``not-writable``, or ``grader-ended``. What was graded before is on record.
     """
+    # the digest: a file that has changed since is graded again
     known = {(marks.student, marks.file, marks.digest): marks for marks in read_records(records) if _counts(marks, assignment)}
     left: dict[str, Path] = {}
     for student, paths in found.items():
@@ -127,10 +129,11 @@ def grade_all(
             yield on_record
         else:
             left[student] = paths[0]
-    if jobs == 1 or len(left) < 2:
+    if jobs == 1 or len(left) < 2:  # a pool would only add the time in which its process starts
         for student, path in left.items():
             yield _save(grade_file(path, student, assignment, launcher), records)
         return
+    # "spawn": a forked process would take over locks that threads of this one hold
     with ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn"), _leave_interrupts) as pool:
         try:
             waiting = [pool.submit(grade_file, path, student, assignment, launcher) for student, path in left.items()]
@@ -140,7 +143,7 @@ def grade_all(
             why = "a process of the grader was ended from outside; is there enough memory for --jobs?"
             raise HybridLabError(f"{why} The same command goes on where it stopped", "grader-ended") from None
         finally:
-            pool.shutdown(cancel_futures=True)
+            pool.shutdown(cancel_futures=True)  # after Ctrl-C no other submission begins
 
 
 def digest_of(path: Path) -> str:
@@ -155,12 +158,13 @@ def digest_of(path: Path) -> str:
 
 
 def with_seeds(marks: Marks) -> Callable[[str], int | None]:
-    """Return the seeds of hidden cases in a record, by the keys of their tasks."""
+    """Return a function that takes the key of a task and returns the seed of its hidden cases in a record."""
     seeds = {task.key: task.seed for task in marks.tasks}
     return lambda key: seeds.get(key)
 
 
 def _save(marks: Marks, records: Path) -> Marks:
+    """Write a record of marks, and return the marks."""
     write_record(marks, records)
     return marks
 
@@ -170,7 +174,7 @@ def _no_marks(spec: LabSpec, code: str) -> tuple[TaskMark, ...]:
 
 
 def _leave_interrupts() -> None:
-    """Leave Ctrl-C to the process that has started this one."""
+    """Ignore Ctrl-C here. The process that has started this one handles it, and lets each submission in progress come to its end."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 

@@ -1,4 +1,4 @@
-"""The notebooks of the labs: their short names, and where they are."""
+"""The notebooks of the labs: their short names and their paths."""
 
 import re
 from functools import cache
@@ -9,6 +9,7 @@ from hybridlab.errors import HybridLabError
 
 LIBRARY = Path(__file__).resolve().parents[2]
 PLACES = (LIBRARY / "labs", LIBRARY.parent / "labs")  # in an installed wheel, and in a checkout
+# "lab02", "Lab 2", "2"
 SHORT = re.compile(r"(?:lab)?[ _-]?0*([0-9]{1,2})", flags=re.IGNORECASE)
 
 
@@ -57,7 +58,7 @@ def lab_notebooks() -> dict[str, Path]:
     return dict(_notebooks_in(PLACES))
 
 
-@cache
+@cache  # student_of looks the labs up for each submission
 def _notebooks_in(places: tuple[Path, ...]) -> tuple[tuple[str, Path], ...]:
     for place in places:
         if found := sorted(place.glob("lab[0-9][0-9]_*.ipynb")):
