@@ -291,7 +291,7 @@ def _times(apply: Times, undo: Times) -> Map:
             if not isinstance(rings, (dict, list, tuple, np.ndarray)):
                 refuse(rings, "a dict from each stage to two times")
             by_stage = rings.items() if isinstance(rings, dict) else enumerate(rings)
-            return {stage: times_of(*times, case) for stage, times in by_stage}
+            return {stage: times_of(start, end, case) for stage, (start, end) in by_stage}
 
         return changed
 
@@ -307,8 +307,8 @@ def _last_end(case: tuple[Any, ...]) -> float:
 
 
 def _with_durations(rows: Rows) -> Rows:
-    without_end = ([(name, value) for name, value in row.items() if name != "end"] for row in rows)
-    return type(rows)({**dict(items), "duration": row["end"] - row["start"]} for items, row in zip(without_end, rows, strict=True))
+    others = ({name: value for name, value in row.items() if name != "end"} for row in rows)
+    return type(rows)(other | {"duration": row["end"] - row["start"]} for other, row in zip(others, rows, strict=True))
 
 
 OPTIMISER = 5.0  # ms
