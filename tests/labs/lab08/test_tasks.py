@@ -187,7 +187,7 @@ def with_a_time_limit(orders: Any, work: Any, lost: Any) -> Any:
 
 
 def only_the_example(orders: Any, work: Any, lost: Any) -> Any:
-    """Return what stands on the page."""
+    """Return the results of the examples."""
     if lost:
         raise RuntimeError("deadlock")
     return [np.array([0.5, -1.0])]
@@ -362,7 +362,7 @@ def test_operations_that_must_run_at_the_same_time_do_not_need_each_other() -> N
     assert found >= 10
 
 
-def test_a_function_that_waits_for_ever_is_told_so_and_leaves_no_hook_behind() -> None:
+def test_a_function_that_waits_for_ever_gets_a_sentence_and_leaves_no_hook_behind() -> None:
     before = threading.excepthook
     feedback = check("lab08.t5", one_queue_for_each_operation)
     assert feedback.code == "waits-for-ever"
@@ -379,14 +379,14 @@ def test_a_device_that_ends_last_and_wakes_nobody_is_found_out(place: int, chang
     assert alone.judged(runner(WAKE_NOBODY, change)).code == "waits-for-ever"
 
 
-def test_the_thread_that_died_is_told() -> None:
+def test_the_thread_that_died_is_named() -> None:
     """Its error would otherwise be printed and lost."""
     feedback = check("lab08.t5", runner((POOL, START + JOIN + END), (SUM, "total = total + gradient[0]")))
     assert feedback.code == "missing-operation"
     assert "a thread has ended with TypeError" in " ".join(feedback.messages)
 
 
-def test_a_python_without_threads_is_told_so(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_python_without_threads_gets_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
     def start(self: threading.Thread) -> None:
         raise RuntimeError("can't start new thread")
 

@@ -1,31 +1,28 @@
-"""Pipelines on which a student's runner is tried, which has a thread for each device, and what it does wrong with threads and messages."""
+"""A student's runner with a thread for each device: the runs on which it is tried, its faults, its known mistakes and its twists."""
 
 import contextlib
+import re
 import threading
 import time
 from collections import defaultdict
-from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
-from hybridlab.arrays import Floats, Ints
-from hybridlab.checks import short_repr
-from hybridlab.costs import Costs
-from hybridlab.course.checking.calls import Later, relayed_from
-from hybridlab.course.labs.lab07.executors import SIZES, Faults, Watch
-from hybridlab.course.checking.partial import run_partly, turns_of
-from hybridlab.errors import HybridLabError
-from hybridlab.schedule import Kind, Op
-from hybridlab.training import Network
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import Any, NamedTuple
+
 import numpy as np
+
 from hybridlab.arrays import Floats, Ints
 from hybridlab.checks import counted, short_repr
+from hybridlab.costs import Costs
 from hybridlab.course.checking.answers import near
 from hybridlab.course.checking.builds import Case, KnownMistake
+from hybridlab.course.checking.calls import Later, relayed_from
 from hybridlab.course.checking.checking import Feedback, right, wrong
-from hybridlab.course.labs.lab07.executors import SIZES, Faults, lines_of_schedule, order_by_chance, parts_of_a_run
+from hybridlab.course.checking.maps import REVERSED, SPLIT_WORDS, FunctionMap, Map, each, exchanged, numbers
+from hybridlab.course.checking.partial import run_partly, turns_of
+from hybridlab.course.checking.twists import Example, Twist
+from hybridlab.course.labs.lab07.executors import SIZES, Faults, Watch, lines_of_schedule, order_by_chance, parts_of_a_run
 from hybridlab.errors import HybridLabError
-from hybridlab.schedule import Op
+from hybridlab.schedule import Kind, Op
 from hybridlab.training import Network, loss_and_gradient
 
 MEETING = 2.0  # seconds for which an operation waits until those have begun that can run at the same time
@@ -169,8 +166,8 @@ class ThreadWatch:
         if name == self._trouble.slow and self._trouble.long:
             return self._trouble.long - lasted
         missing = sorted(self._together - self._seen)
-        if name not in self._together or not missing or self.faults:
-            return 0.0
+        if name not in self._together or not missing or self.faults or name not in self.watch.able_to_run():
+            return 0.0  # an operation out of its turn, or without its input, is a fault, which is noted when it runs
         if lasted >= MEETING:
             self._fault(
                 "not-at-once",
@@ -260,8 +257,8 @@ def _start_caller(thread: threading.Thread) -> None:
     try:
         thread.start()
     except RuntimeError as why:
-        told = f"a runner needs threads, which cannot be started ({why})"
-        raise HybridLabError(f"{told}: a notebook that runs in a browser has none", "no-threads") from why
+        seen = f"a runner needs threads, which cannot be started ({why})"
+        raise HybridLabError(f"{seen}: a notebook that runs in a browser has none", "no-threads") from why
 
 
 def _raised(error: BaseException, watch: ThreadWatch, trouble: Trouble, died: Sequence[str]) -> tuple[Any, Faults]:
@@ -275,8 +272,8 @@ def _raised(error: BaseException, watch: ThreadWatch, trouble: Trouble, died: Se
     if code == "raises" and trouble.raises:
         return RAISED, []
     if code == "raises" and trouble.long > 1:
-        told = f"{trouble.slow} takes {trouble.long:g} s, and this is no deadlock, because it ends and then sends its output"
-        raise HybridLabError(f"{error}; {told}", "gave-up")
+        seen = f"{trouble.slow} takes {trouble.long:g} s, and this is no deadlock, because it ends and then sends its output"
+        raise HybridLabError(f"{error}; {seen}", "gave-up")
     raise error
 
 
@@ -285,14 +282,14 @@ def _faults_of_a_result(watch: ThreadWatch, trouble: Trouble, died: Sequence[str
     if watch.faults:
         return watch.faults
     if trouble.raises == "work":
-        told = f"work raises an error in {trouble.failing}, and your function returns a result"
-        return [("error-lost", f"{told}: an error ends its own thread alone, so keep it, and raise it when all threads have ended")]
+        seen = f"work raises an error in {trouble.failing}, and your function returns a result"
+        return [("error-lost", f"{seen}: an error ends its own thread alone, so keep it, and raise it when all threads have ended")]
     if trouble.raises:
         return [("deadlock-not-told", "a message never comes, so the line of a device cannot end; your function must raise an error")]
     if left := watch.watch.unfinished():
         why = f" (a thread has ended with {died[0]})" if died else ""
-        told = f"when your function returns, {left[0]} has not run{why}"
-        return [("missing-operation", f"{told}: let each thread run its whole line, and join the threads before you return")]
+        seen = f"when your function returns, {left[0]} has not run{why}"
+        return [("missing-operation", f"{seen}: let each thread run its whole line, and join the threads before you return")]
     return []
 
 
@@ -333,8 +330,8 @@ def judge_threads(
             return wrong("another-shape", f"the gradient of device {device} has shape {found.shape}, and its weights have {wanted.shape}")
         if not near(found.tolist(), wanted.tolist(), 1e-9):
             place = int(np.argmax(~(np.abs(found - wanted) <= 1e-9)))
-            told = f"number {place} of device {device}'s gradient is {found[place]:.6g}"
-            return wrong("wrong-gradient", f"{told}; one device that runs the whole network finds {wanted[place]:.6g}")
+            seen = f"number {place} of device {device}'s gradient is {found[place]:.6g}"
+            return wrong("wrong-gradient", f"{seen}; one device that runs the whole network finds {wanted[place]:.6g}")
     return right()
 
 
@@ -354,12 +351,12 @@ def runs_in_threads(rng: np.random.Generator) -> Iterator[Case]:
         alone = devices * microbatches == 1
         lines = lines_of_schedule("1f1b", devices, microbatches)
         yield _run_case(rng, f"1F1B with {size}", lines, Trouble(long=LONG_BEFORE_JOIN * alone))
-        if (devices, microbatches) == (2, 1):
-            yield _run_case(rng, f"{size}, where 0F0 takes {LONG_OPERATION:g} s", lines, Trouble(long=LONG_OPERATION))
         if microbatches > 1:
             yield _run_case(rng, f"GPipe with {size}", lines_of_schedule("gpipe", devices, microbatches))
             yield _run_case(rng, f"a random order with {size}", order_by_chance(rng, devices, microbatches))
     yield _run_case(rng, "2 devices and 12 microbatches", order_by_chance(rng, 2, 12))
+    pair = ["0F0 0B0", "1F0 1B0"]
+    yield _run_case(rng, f"2 devices, where 0F0 takes {LONG_OPERATION:g} s", pair, Trouble(long=LONG_OPERATION))
     yield _run_case(rng, "the lines ['0B0 0F0']", ["0B0 0F0"], Trouble(raises="order"))
     yield _run_case(rng, "the lines ['0F0 0B0', '1B0 1F0']", ["0F0 0B0", "1B0 1F0"], Trouble(raises="order"))
     yield _run_case(rng, "the lines ['', '1F0 1B0']", ["", "1F0 1B0"], Trouble(raises="order"))
@@ -369,9 +366,8 @@ def runs_in_threads(rng: np.random.Generator) -> Iterator[Case]:
         for kind, senders in (("F", range(devices - 1)), ("B", range(1, devices))):
             lost = f"{rng.choice(senders)}{kind}{rng.integers(microbatches)}"
             yield _run_case(rng, f"{counted(devices, 'device')}, where the message of {lost} is lost", lines, Trouble((lost,), "lost"))
-    pair = ["0F0 0B0", "1F0 1B0"]  # device 0 sleeps when device 1 ends
     late = Trouble(("1B0",), "lost", long=LONG_BEFORE_END, slow="1B0")
-    yield _run_case(rng, f"2 devices, where 1B0 takes {LONG_BEFORE_END:g} s and its message is lost", pair, late)
+    yield _run_case(rng, f"2 devices, where 1B0 takes {LONG_BEFORE_END:g} s and its message is lost", pair, late)  # device 0 sleeps by then
     for name in ("1F0", "1B0"):
         late = Trouble((), "work", name, LONG_BEFORE_END, name)
         yield _run_case(rng, f"2 devices, where work raises an error in {name} after {LONG_BEFORE_END:g} s", pair, late)
@@ -406,24 +402,25 @@ def wrong_gradients(change: Callable[[list[list[Floats]], list[int]], list[Float
 
 
 def _sums(parts: list[list[Floats]]) -> list[Floats]:
-    return [np.add.reduce(each) for each in zip(*parts, strict=True)]
+    return [np.add.reduce(of_device) for of_device in zip(*parts, strict=True)]
 
 
-RUNNERS = [
+MISTAKES = [
     KnownMistake(
         "last-microbatch",
         "these are the gradients of the last microbatch alone: add up those of all microbatches",
-        wrong_gradients(lambda parts, last: [parts[each][device].copy() for device, each in enumerate(last)]),
+        wrong_gradients(lambda parts, last: [parts[microbatch][device].copy() for device, microbatch in enumerate(last)]),
     ),
     KnownMistake(
         "mean-of-microbatches",
         "this is divided by the number of microbatches: each gradient is a part of the mean already, so add them up",
-        wrong_gradients(lambda parts, last: [each / len(parts) for each in _sums(parts)]),
+        wrong_gradients(lambda parts, last: [total / len(parts) for total in _sums(parts)]),
+        under={"means": "this is divided by the number of microbatches twice: once is enough"},
     ),
     KnownMistake(
         "added-twice",
         "each gradient is added twice: only the thread of a device may add to the sum of this device",
-        wrong_gradients(lambda parts, last: [2 * each for each in _sums(parts)]),
+        wrong_gradients(lambda parts, last: [2 * total for total in _sums(parts)]),
     ),
     KnownMistake(
         "reversed",
@@ -434,7 +431,54 @@ RUNNERS = [
         "without-the-last",
         "the gradient of the last microbatch in each line is missing: add the gradient of every operation",
         wrong_gradients(
-            lambda parts, last: [total - parts[each][d] for d, (total, each) in enumerate(zip(_sums(parts), last, strict=True))]
+            lambda parts, last: [total - parts[microbatch][d] for d, (total, microbatch) in enumerate(zip(_sums(parts), last, strict=True))]
         ),
     ),
 ]
+
+
+def _other_names(names: list[str], case: tuple[Any, ...]) -> list[str]:
+    """Return the operations of the lines that are not among these names."""
+    return [name for line in case[0] for name in line.split() if name not in names]
+
+
+def _microbatches(case: tuple[Any, ...]) -> int:
+    return len(set(re.findall(r"(?<=F)\d+", " ".join(case[0]))))
+
+
+def toy_work(name: str, message: Any) -> tuple[str | None, Any, Any]:
+    """Return what an operation of two stages returns. The gradient of stage s and microbatch m is (s + 1)(2m + 1)."""
+    stage, kind, microbatch = name
+    to = {"0F": f"1F{microbatch}", "1F": f"1B{microbatch}", "1B": f"0B{microbatch}"}.get(name[:2])
+    gradient = np.array([(int(stage) + 1) * (2.0 * int(microbatch) + 1)]) if kind == "B" else 0.0
+    return to, None if to is None else 1.0, gradient
+
+
+toy_work.__name__ = "work"  # in examples, as in the signature
+EXAMPLES = (
+    Example((["0F0 0F1 0B0 0B1", "1F0 1B0 1F1 1B1"], toy_work, []), [np.array([4.0]), np.array([8.0])]),
+    Example(("1B1", 1.0), ("0B1", 1.0, np.array([6.0])), of=1, name="work"),
+)
+TWISTS = (
+    Twist(
+        "last-device-first",
+        "the lines of `orders` go from the last device to device 0: the first line belongs to the last device",
+        given={0: REVERSED},
+    ),
+    Twist(
+        "delivered",
+        "the third argument names the operations whose messages arrive: all other messages are lost",
+        given={2: Map(_other_names, _other_names)},
+    ),
+    Twist("message-first", "the arguments of `work` stand in the other order: `work(message, name)`", given={1: FunctionMap(order=(1, 0))}),
+    Twist(
+        "means",
+        "the function returns the mean over the microbatches in place of the sum: divide each sum by the number of microbatches in the "
+        "lines",
+        result=numbers(lambda value, case: value / _microbatches(case), lambda value, case: value * _microbatches(case)),
+    ),
+    Twist("gradient-first", "`work` returns `(gradient, to, output)`", given={1: FunctionMap(result=exchanged((2, 0, 1)))}),
+    Twist(
+        "lists-of-names", 'each line of `orders` is a list of names, such as `["0F0", "0B0"]`, and no text', given={0: each(SPLIT_WORDS)}
+    ),
+)

@@ -8,13 +8,12 @@ from typing import Any
 import numpy as np
 
 from hybridlab.costs import Costs
-from hybridlab.course.published import report
 from hybridlab.course.checking.answers import require_parts, require_text
 from hybridlab.course.checking.builds import build_task
 from hybridlab.course.checking.checking import Feedback, PartialCredit, right, task, wrong
 from hybridlab.course.checking.questions import Number, Question, number_task
-from hybridlab.course.labs.lab08.runners import RUNNERS, judge_threads, read_threads, runs_in_threads
-from hybridlab.course.labs.lab08.runner_twists import RUNNER_TWISTS
+from hybridlab.course.labs.lab08.runners import EXAMPLES, MISTAKES, TWISTS, judge_threads, read_threads, runs_in_threads
+from hybridlab.course.published import report
 from hybridlab.errors import HybridLabError
 from hybridlab.schedule import Kind, Op, Schedule
 from hybridlab.schedules import build
@@ -23,7 +22,7 @@ from hybridlab.step import hybrid_step
 LOST = Op(Kind.F, 1, 1)  # in task 4 the message with its output is lost
 
 
-@number_task("lab08.t1", title="Count the queues", draws={"stages": (3, 4, 5), "replicas": (3, 4, 5)})
+@number_task("lab08.t1", title="Count the queues", draws={"stages": (3, 4, 5, 6), "replicas": (3, 4, 5, 6, 7)})
 @cache
 def count_the_queues(stages: int = 4, replicas: int = 3) -> Question:
     """Ask how many pairs of a sender and a receiver there are, in pipelines and rings."""
@@ -115,25 +114,33 @@ def too_early(answer: Any) -> Feedback:
     )
 
 
-@number_task("lab08.t3", title="Who holds the lock", points=2)
-def who_holds_the_lock() -> Question:
+@number_task(
+    "lab08.t3",
+    title="Who holds the lock",
+    points=2,
+    draws={"microbatches": (4, 6, 10, 12), "forward": (40, 50, 60), "backward": (70, 90, 110)},
+)
+def who_holds_the_lock(
+    microbatches: int = report.MICROBATCHES, forward: float = report.FORWARD, backward: float = report.BACKWARD
+) -> Question:
     """Ask how long the lock of the interpreter is held in the report's step. Forwards release it, and backwards do not."""
-    work = report.FORWARD + report.BACKWARD
-    of_device = report.MICROBATCHES * report.BACKWARD
+    work = forward + backward
+    of_device = microbatches * backward
     devices = report.STAGES * report.REPLICAS
-    whole, pipeline = report.estimate(), (report.MICROBATCHES + report.STAGES - 1) * work
+    whole = report.estimate(microbatches=microbatches, forward=forward, backward=backward)
+    pipeline = (microbatches + report.STAGES - 1) * work
     time = Number(
         "a time in ms",
         devices * of_device,
         hint="the lock is not held for {value} ms: count the backwards of all four devices",
         mistakes=[
             (
-                devices * report.MICROBATCHES * work,
+                devices * microbatches * work,
                 "forwards-included",
                 "this has the forwards as well: a product of matrices releases the lock",
             ),
             (
-                devices * report.MICROBATCHES * report.FORWARD,
+                devices * microbatches * forward,
                 "forwards-alone",
                 "these are the forwards: they release the lock, and the backwards hold it",
             ),
@@ -145,8 +152,8 @@ def who_holds_the_lock() -> Question:
             ),
             (whole.total, "step-of-sleeping-threads", "this is the step of threads that sleep"),
             (pipeline, "pipeline-of-sleeping-threads", "this is the pipeline of threads that sleep"),
-            (report.BACKWARD, "one-backward", "this is one backward: every device runs 8 of them"),
-            (devices * report.BACKWARD, "one-microbatch", "this is one microbatch of each replica: there are 8"),
+            (backward, "one-backward", f"this is one backward: every device runs {microbatches} of them"),
+            (devices * backward, "one-microbatch", f"this is one microbatch of each replica: there are {microbatches}"),
             (
                 whole.compute,
                 "one-device-with-forwards",
@@ -162,8 +169,10 @@ def who_holds_the_lock() -> Question:
         decimals=2,
         example="1640",
     )
+    times = f"forwards of {forward:g} ms and backwards of {backward:g} ms"
     return Question(
-        "give the time in ms for which the lock is held in one step, all threads together",
+        "give the time in ms for which the lock is held in one step, all threads together, with "
+        f"{microbatches} microbatches of each replica, {times}",
         [time],
         "only one thread at a time can run a backward, so no order of them makes the step shorter than that",
     )
@@ -204,8 +213,9 @@ build_task(
     reads=read_threads,
     fresh=True,
     threads=True,
-    mistakes=RUNNERS,
-    twists=RUNNER_TWISTS,
+    mistakes=MISTAKES,
+    twists=TWISTS,
+    examples=EXAMPLES,
     partial_credit=[
         PartialCredit("right in threads where every message arrives", 0.5, ("deadlock-not-told", "lost-arrives")),
         PartialCredit("right in threads, but an error in a thread is lost", 0.75, ("error-lost",)),
