@@ -69,9 +69,9 @@ def _each(call: Callable[..., Any], models: Sequence[Model]) -> list[Any]:
     return [call(*model) for model in models]
 
 
-def _with_models(change: Callable[[Model], Model], words: Callable[[str], str]) -> Callable[[Case], Case]:
-    """Return what makes the case of a twist from a case of the text: ``change`` makes another model of each, ``words`` describes them."""
-    return lambda case: replace(case, arguments=([change(model) for model in case.arguments[0]],), words=words(case.words))
+def _with_models(change: Callable[[Model], Model], describe: Callable[[str], str]) -> Callable[[Case], Case]:
+    """Return what makes the case of a twist from a case of the text: ``change`` makes another model of each."""
+    return lambda case: replace(case, arguments=([change(model) for model in case.arguments[0]],), words=describe(case.words))
 
 
 def read_orders(results: Sequence[Any]) -> list[Orders]:
@@ -167,7 +167,7 @@ def _judge_lengths(runs: Sequence[Timeline], models: Sequence[Model]) -> Feedbac
     given, least = np.sum([_limits(model) for model in models], axis=0).tolist()
     run, (zb_h1, bound) = runs[-1], _limits(models[-1])
     drawing = Drawing(run.schedule.turns, costs_of_model(models[-1]), scale={"lower bound": bound, "yours": run.makespan, "ZB-H1": zb_h1})
-    shown = f"the example of the text: ZB-H1 {zb_h1:g} ms, yours {run.makespan:g} ms, lower bound {bound:g} ms"
+    shown = f"the example: ZB-H1 {zb_h1:g} ms, yours {run.makespan:g} ms, lower bound {bound:g} ms"
     reached = f"in the last set of models your sum is {(given - yours) / (given - least):.0%} of the way from ZB-H1 to the lower bounds"
     goal = given - WAY * (given - least)
     if yours <= goal + WITHIN:
