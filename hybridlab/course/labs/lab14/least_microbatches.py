@@ -200,7 +200,7 @@ OF_ALL_DEVICES = numbers(lambda time, case: time * case[0], lambda time, case: t
 
 def _none_is_more(count: float, case: tuple[Any, ...]) -> float:
     """Exchange 0 and most + 1."""
-    more = case[-1] + 1
+    more: float = case[-1] + 1
     return {0: more, more: 0}.get(count, count)
 
 
