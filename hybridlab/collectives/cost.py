@@ -1,4 +1,4 @@
-"""The time of an all-reduce: one latency for each message in turn, and a time for each byte sent or added."""
+"""The time of an all-reduce: a latency for each message of a chain of messages, and a time for each byte sent or added."""
 
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -95,7 +95,7 @@ def all_reduce_factors(algorithm: str, ranks: int) -> Factors:
     Raises
     ------
     UnsupportedSize
-        The algorithm needs a power of two, and ``ranks`` is none.
+        The algorithm needs a power of two, and ``ranks`` is another number.
     HybridLabError
         The algorithm is unknown, or ``ranks`` is below one.
 
@@ -111,11 +111,11 @@ def all_reduce_factors(algorithm: str, ranks: int) -> Factors:
     (Factors(latency=6, bandwidth=1.5, reduce=0.75), Factors(latency=4, bandwidth=4, reduce=2))
     """
     algorithm, ranks = known_name(algorithm, ALGORITHMS, "all-reduce"), whole_number(ranks, "ranks")
-    rounds = (ranks - 1).bit_length()
+    rounds = (ranks - 1).bit_length()  # ceil(log2(D)), without the rounding of a logarithm
     if algorithm in POWERS_OF_TWO and ranks & (ranks - 1):
         raise UnsupportedSize(f"{algorithm} pairs ranks, so ranks must be a power of two, not {ranks}; try {2**rounds}", "unsupported-size")
     if algorithm == "parameter-server":
-        return Factors(2, 2 * ranks, ranks)
+        return Factors(2, 2 * ranks, ranks)  # also with one rank, because the server is another device
     if ranks == 1:
         return Factors(0, 0, 0)
     share = (ranks - 1) / ranks
@@ -183,7 +183,7 @@ def all_reduce_time(algorithm: str, ranks: int, nbytes: Any, link: Link, reduce_
     Raises
     ------
     UnsupportedSize
-        The algorithm needs a power of two, and ``ranks`` is none.
+        The algorithm needs a power of two, and ``ranks`` is another number.
     HybridLabError
         An argument is of another type or out of range.
 
@@ -244,7 +244,7 @@ def double_tree_time(ranks: int, nbytes: Any, link: Link, pieces: int | None = N
         counts = np.clip(np.nan_to_num([np.floor(best), np.ceil(best)], nan=1), 1, MOST_PIECES)  # the time is convex in the count
     else:
         counts = np.full((1, *size.shape), whole_number(pieces, "pieces", at_most=MOST_PIECES), dtype=np.float64)
-    steps = 4 * (hops + counts - 1) if ranks > 1 else 0
+    steps = 4 * (hops + counts - 1) if ranks > 1 else 0  # 2(L + k - 1) for the reduction, as many for the broadcast
     seconds = (steps * (link.latency + size / (2 * counts * link.bandwidth))).min(axis=0)
     return seconds if seconds.ndim else float(seconds)
 
@@ -296,13 +296,13 @@ def two_level_time(
     ports = group if adapters is None else whole_number(adapters, "adapters", at_most=group)
     size, reduce = message_sizes(nbytes), one_time(reduce_seconds_per_byte, "reduce_seconds_per_byte")
     outside = checked_link(between, "between")
-    shared = Link(outside.latency, outside.bandwidth * ports / group)
+    shared = Link(outside.latency, outside.bandwidth * ports / group)  # the bandwidth that is left for each rank
     seconds_inside = _factors_to_seconds(all_reduce_factors("ring", group), size, checked_link(inside, "inside"), reduce)
     return seconds_inside + _factors_to_seconds(all_reduce_factors("ring", groups), size / group, shared, reduce)
 
 
 def message_sizes(nbytes: Any) -> Floats:
-    """Return ``nbytes`` as a float array of message sizes in bytes, or refuse it."""
+    """Return ``nbytes`` as a float array of message sizes in bytes; raise an error if one is negative or too large."""
     size = numbers(nbytes, "nbytes")
     if not ((size >= 0) & (size <= LARGEST_MESSAGE)).all():
         raise HybridLabError(f"nbytes must be from 0 to {LARGEST_MESSAGE:g}, not {short_repr(nbytes)}", "out-of-range")
@@ -310,12 +310,13 @@ def message_sizes(nbytes: Any) -> Floats:
 
 
 def _factors_to_seconds(factors: Factors, size: Floats, link: Link, reduce: float) -> Any:
+    """Return the seconds for the three factors, in the shape of ``size``; ``reduce`` is the time to add a byte."""
     seconds = factors.latency * link.latency + size * (factors.bandwidth / link.bandwidth + factors.reduce * reduce)
     return seconds if seconds.ndim else float(seconds)
 
 
 def checked_link(link: Any, name: str) -> Link:
-    """Return ``link`` if it is a link, or refuse it."""
+    """Return ``link`` if it is a link; raise an error if it is not."""
     if not isinstance(link, Link):
         raise HybridLabError(f"{name} must be a Link, such as Link(latency=5e-6, bandwidth=25e9), not {short_repr(link)}", "wrong-type")
     return link

@@ -90,8 +90,9 @@ def measured_time(ranks: int, nbytes: Any) -> Any:
     if ranks == 1:
         return np.zeros(size.shape) if size.ndim else 0.0
     within = np.log(np.clip(size, A100_KNOTS[0], A100_KNOTS[-1]))
+    # straight lines on logarithmic axes, so that small and large messages have the same relative error
     pieces = np.exp(np.interp(within, np.log(A100_KNOTS), np.log(A100_SECONDS[ranks])))
-    seconds = pieces * np.maximum(1, size / A100_KNOTS[-1])
+    seconds = pieces * np.maximum(1, size / A100_KNOTS[-1])  # beyond the last knot the time grows with the size
     return seconds if seconds.ndim else float(seconds)
 
 
@@ -134,7 +135,7 @@ def bus_bandwidth(collective: str, ranks: int, nbytes: Any, seconds: Any) -> Any
     """
     passes, ranks = PASSES[known_name(collective, PASSES, "collective")], whole_number(ranks, "ranks", at_least=2)
     size, time = message_sizes(nbytes), numbers(seconds, "seconds")
-    if not ((time >= 1 / LARGEST_MESSAGE) & np.isfinite(time)).all():
+    if not ((time >= 1 / LARGEST_MESSAGE) & np.isfinite(time)).all():  # a shorter time could give an infinite bandwidth
         raise HybridLabError(f"seconds must be above zero and finite, not {short_repr(seconds)}", "out-of-range")
     try:
         bandwidth = size / time * (passes * (ranks - 1) / ranks if passes else 1)

@@ -73,10 +73,10 @@ def average_in_place(
     count, rank, left = len(ranks), ranks[place], ranks[place - 1]
     if count == 1:
         return
-    chunks = np.array_split(numbers, count)
+    chunks = np.array_split(numbers, count)  # views: a number written into a chunk is written into ``numbers``
     message: Content = _content_of(chunks[place], wire, rank, f"chunk {place}")
     for number in range(2 * (count - 1)):
-        phase, turn = divmod(number, count - 1)
+        phase, turn = divmod(number, count - 1)  # phase 0 is the reduce-scatter, phase 1 the all-gather
         chunk = (place + phase - turn) % count
         arrived = swap(RingStep(number, bool(phase), turn, chunk, message))
         arriving = (chunk - 1) % count
@@ -92,14 +92,15 @@ def average_in_place(
             message = _content_of(own, wire, rank, f"its partial sum of chunk {arriving}")
         else:  # the sum of this chunk is complete on this rank, which sends it first
             message = _content_of(own / count, wire, rank, f"the finished chunk {arriving}")
-            own[:] = _values(message, wire)
+            own[:] = _values(message, wire)  # what the others decode, so that all ranks have the same bits
 
 
 def _content_of(numbers: Floats, wire: WireFormat | None, rank: int, content: str) -> Content:
-    """Return the message that carries the numbers; it shares no memory with them."""
+    """Return the message that carries the numbers. It shares no memory with them, because they change while it travels."""
     return numbers.copy() if wire is None else packet_of(numbers, wire, None, rank, content, 0)
 
 
 def _values(message: Content, wire: WireFormat | None) -> Floats:
+    """Return the numbers that a message carries, in float64."""
     values = message if wire is None else wire.decode(message)  # type: ignore[arg-type]
     return np.asarray(values, dtype=np.float64)

@@ -63,19 +63,19 @@ def one_shot_all_reduce(values: npt.ArrayLike, wire: WireFormat = FP32, average:
                     total += transmit(numbers[sender, low:high], wire, rng, sender, f"chunk {chunk}", low)
                 result[:, low:high] = transmit(total / divisor, wire, rng, owner, f"the finished chunk {chunk}", low)
 
-    def sent(count: Callable[[int], int]) -> Counts:
+    def bytes_sent(count: Callable[[int], int]) -> Counts:
         chunks = np.array([count(high - low) for low, high in bounds])
         owned = np.roll(chunks, -1)  # by each rank
         total: Counts = chunks.sum() - owned + (ranks - 1) * owned  # to the owners of the other chunks, then to all other ranks
         return total
 
-    return AllReduceResult(readonly(result), readonly(sent(wire.payload_bytes)), readonly(sent(wire.scale_bytes)))
+    return AllReduceResult(readonly(result), readonly(bytes_sent(wire.payload_bytes)), readonly(bytes_sent(wire.scale_bytes)))
 
 
 def _one_shot_together(numbers: Real, wire: WireFormat, divisor: int, bounds: list[tuple[int, int]]) -> Single | None:
-    """Return the same bits as with one message at a time, but encode one message for each chunk in one call.
+    """Return the finished chunks, shape (n,), or None in the same cases as :func:`ring_sum_together`.
 
-    The result is None in the same cases as in :func:`ring_sum_together`.
+    The bits are the same as those of one message at a time. One call encodes a message of every chunk, which is faster for short chunks.
     """
     if not can_go_together(numbers, wire):
         return None

@@ -41,7 +41,7 @@ class AllReduceResult(Frozen):
 def checked_arguments(values: npt.ArrayLike, wire: Any, average: Any, rng: Any) -> tuple[Real, WireFormat, int]:
     """Return the values, the wire format and the divisor of the sum, or raise an error for wrong arguments."""
     numbers, wire = rows_of_ranks(values), checked_wire(wire)
-    wire.random_source(rng)
+    wire.random_source(rng)  # raises if stochastic rounding has no generator
     return numbers, wire, len(numbers) if true_or_false(average, "average") else 1
 
 
@@ -84,7 +84,7 @@ def refuse_infinite(array: Real, name: str) -> None:
 
 
 def checked_wire(wire: Any) -> WireFormat:
-    """Return ``wire`` if it is a wire format, or refuse it."""
+    """Return ``wire`` if it is a wire format; raise an error if it is not."""
     if not isinstance(wire, WireFormat):
         raise HybridLabError(
             f"wire must be a WireFormat, such as FP16 or WireFormat('INT8', block=256), not {short_repr(wire)}", "wrong-type"

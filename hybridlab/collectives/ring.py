@@ -95,7 +95,7 @@ def ring_all_reduce(
         residual. The rounding error becomes its new residual. No error is lost: ranks x mean plus the sum of the new residuals equals the
         sum of the values plus the sum of the old residuals, up to the rounding of float arithmetic.
     record : bool
-        Whether to keep the numbers that every rank holds after every step. In the reduce-scatter they are sums that are not yet divided.
+        Whether to store the numbers that every rank holds after every step. In the reduce-scatter they are sums that are not yet divided.
 
     Returns
     -------
@@ -120,19 +120,19 @@ def ring_all_reduce(
     """
     numbers, wire, divisor = checked_arguments(values, wire, average, rng)
     ranks, size = numbers.shape
-    new_residual = None if residual is None else _residual(residual, numbers)
+    new_residual = None if residual is None else _copy_residual(residual, numbers)
     recorded = _empty_record(numbers) if true_or_false(record, "record") else None
     result = numbers.copy() if ranks == 1 else np.empty_like(numbers)
     bounds = chunk_bounds(size, ranks)
     ring = RingSum(numbers, wire, divisor, rng, new_residual, recorded)
     with np.errstate(over="ignore", invalid="ignore"):  # infinite results are refused
-        plain = ranks > 1 and new_residual is None and recorded is None
+        plain = ranks > 1 and new_residual is None and recorded is None  # the others look at every single message
         finished = ring_sum_together(numbers, wire, divisor, bounds) if plain else None
         if finished is not None:
             result[:] = finished
         elif ranks > 1:
             for chunk, (low, high) in nonempty(bounds):
-                result[:, low:high] = ring.finished(chunk, low, high)
+                result[:, low:high] = ring.finish_chunk(chunk, low, high)
     payload, scales = (np.array([count(high - low) for low, high in bounds]) for count in (wire.payload_bytes, wire.scale_bytes))
     new_residual, recorded = (array if array is None else readonly(array) for array in (new_residual, recorded))
     payload_sent, scales_sent = (readonly(sent_in_reduce_scatter(each) + sent_in_all_gather(each)) for each in (payload, scales))
@@ -140,7 +140,7 @@ def ring_all_reduce(
 
 
 def chunk_bounds(size: int, ranks: int) -> list[tuple[int, int]]:
-    """Cut ``size`` numbers into ``ranks`` chunks, and return for each chunk its first column and the column after its last.
+    """Return the first column of each chunk and the column after its last, if ``size`` numbers are cut into ``ranks`` chunks.
 
     The chunks are the same as those of ``numpy.array_split``.
 
@@ -148,7 +148,7 @@ def chunk_bounds(size: int, ranks: int) -> list[tuple[int, int]]:
     ([(0, 3), (3, 5), (5, 7)], [(0, 1), (1, 1), (1, 1)])
     """
     shortest, longer = divmod(size, ranks)
-    starts = [chunk * shortest + min(chunk, longer) for chunk in range(ranks + 1)]
+    starts = [chunk * shortest + min(chunk, longer) for chunk in range(ranks + 1)]  # the first ``longer`` chunks have one more
     return list(pairwise(starts))
 
 
@@ -179,7 +179,7 @@ def sent_in_reduce_scatter(sizes: Counts) -> Counts:
     >>> sent_in_reduce_scatter(np.array([1, 10, 100])).tolist()
     [101, 11, 110]
     """
-    sent: Counts = sizes.sum() - np.roll(sizes, -1)
+    sent: Counts = sizes.sum() - np.roll(sizes, -1)  # rank r owns chunk r + 1
     return sent
 
 
@@ -189,7 +189,7 @@ def sent_in_all_gather(sizes: Counts) -> Counts:
     >>> sent_in_all_gather(np.array([1, 10, 100])).tolist()
     [11, 110, 101]
     """
-    sent: Counts = sizes.sum() - np.roll(sizes, -2)
+    sent: Counts = sizes.sum() - np.roll(sizes, -2)  # rank r is the last to receive chunk r + 2
     return sent
 
 
@@ -208,7 +208,7 @@ def _hops_of_ring(nbytes: Counts, record: Real | None) -> tuple[Hop, ...]:
     return tuple(hops)
 
 
-def _residual(residual: npt.ArrayLike, numbers: Real) -> Real:
+def _copy_residual(residual: npt.ArrayLike, numbers: Real) -> Real:
     """Return a copy of the residual in the precision of ``numbers``, or raise an error."""
     precision: Any = numbers.dtype
     with np.errstate(over="ignore"):  # infinite results are refused

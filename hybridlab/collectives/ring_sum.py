@@ -40,10 +40,10 @@ class RingSum:
     residual: Real | None = None
     record: Real | None = None
 
-    def finished(self, chunk: int, low: int, high: int) -> Real:
+    def finish_chunk(self, chunk: int, low: int, high: int) -> Real:
         """Return the finished chunk (columns ``low`` to ``high``), which all ranks hold after the all-gather."""
         if self.wire == FP32 and self.residual is None and self.record is None:
-            finished = self._finished_in_fp32(chunk, low, high)
+            finished = self._finish_in_fp32(chunk, low, high)
             if np.isfinite(finished).all():
                 return finished  # otherwise the messages are computed one by one below, and the error names the message that failed
         ranks = len(self.numbers)
@@ -51,7 +51,7 @@ class RingSum:
         owner = (chunk - 1) % ranks
         finished = self._send(total, owner, self.divisor, f"the finished chunk {chunk}", low, high)
         for step in range(ranks):  # the owner holds it first, then each rank that receives it
-            self._note(finished, ranks - 1 + max(step - 1, 0), (owner + step) % ranks, low, high)
+            self._write_record(finished, ranks - 1 + max(step - 1, 0), (owner + step) % ranks, low, high)
         return finished
 
     def partial_sum(self, chunk: int, low: int, high: int) -> Real:
@@ -62,16 +62,16 @@ class RingSum:
             sender, receiver = (chunk + step) % ranks, (chunk + step + 1) % ranks
             arrived = self._send(total, sender, 1, f"its partial sum of chunk {chunk}", low, high)
             total = arrived + self.numbers[receiver, low:high]
-            self._note(total, step, receiver, low, high)
+            self._write_record(total, step, receiver, low, high)
         return total
 
-    def _finished_in_fp32(self, chunk: int, low: int, high: int) -> Real:
+    def _finish_in_fp32(self, chunk: int, low: int, high: int) -> Real:
         """Return the finished chunk for FP32, with the same bits as from messages, but without encoding any message."""
         ranks = len(self.numbers)
         total = self.numbers[chunk, low:high].copy()
         double = total.dtype == np.float64
         for step in range(1, ranks):
-            if double:
+            if double:  # a message in FP32 rounds a sum in float64; a sum in float32 travels unchanged
                 total[:] = total.astype(np.float32)
             total += self.numbers[(chunk + step) % ranks, low:high]
         if self.divisor > 1:
@@ -79,7 +79,7 @@ class RingSum:
         return total.astype(np.float32) if double else total
 
     def _send(self, total: Real, sender: int, divisor: int, content: str, low: int, high: int) -> Real:
-        """Return a sum after it was encoded and decoded; the rounding error becomes the sender's residual."""
+        """Return a sum as it arrives, encoded and decoded; the rounding error becomes the sender's residual."""
         if self.residual is not None:
             total = total + self.residual[sender, low:high]
         message = total / divisor if divisor > 1 else total
@@ -89,10 +89,10 @@ class RingSum:
             np.subtract(total, whole, out=self.residual[sender, low:high])
         return arrived
 
-    def _note(self, numbers: Real, step: int, rank: int, low: int, high: int) -> None:
+    def _write_record(self, numbers: Real, step: int, rank: int, low: int, high: int) -> None:
         """Write into the record the numbers that ``rank`` holds from ``step`` on."""
         if self.record is not None:
-            self.record[step:, rank, low:high] = numbers
+            self.record[step:, rank, low:high] = numbers  # later steps overwrite what they change
 
 
 def transmit(numbers: Real, wire: WireFormat, rng: Rng, rank: int, content: str, first: int) -> Single:
@@ -137,7 +137,7 @@ def packet_of(numbers: Real, wire: WireFormat, rng: Rng, rank: int, content: str
 
 
 def ring_sum_together(numbers: Real, wire: WireFormat, divisor: int, bounds: Sequence[tuple[int, int]]) -> Single | None:
-    """Return all finished chunks with the same bits as :meth:`RingSum.finished`, but encode all messages of a step in one call.
+    """Return all finished chunks with the same bits as :meth:`RingSum.finish_chunk`; one call encodes all messages of a step.
 
     Parameters
     ----------
@@ -191,13 +191,13 @@ def padded_chunks(numbers: Real, bounds: Sequence[tuple[int, int]]) -> tuple[Rea
     low, high = np.array([each for each in bounds if each[0] < each[1]]).T
     place = low[:, None] + np.arange((high - low).max())
     inside = place < high[:, None]
-    if inside.all() and inside.size == numbers.shape[1]:
+    if inside.all() and inside.size == numbers.shape[1]:  # equal chunks: no copy is needed
         return numbers.reshape(len(numbers), *inside.shape), inside
     return np.where(inside, numbers[:, np.minimum(place, numbers.shape[1] - 1)], 0), inside
 
 
 def transmit_rows(messages: Real, wire: WireFormat) -> Single:
-    """Encode and decode each row of ``messages``, shape (messages, n), as a message of its own, but all rows in one call.
+    """Return the rows of ``messages``, shape (messages, n), after each was encoded and decoded as a message of its own.
 
     Zeros at the end of a row do not change its scales. FP32 turns numbers beyond its range into infinity. Other formats raise an error.
 
@@ -209,9 +209,10 @@ def transmit_rows(messages: Real, wire: WireFormat) -> Single:
         return messages.astype(np.float32)
     rows, length = messages.shape
     if wire.name == "INT8":
+        # whole blocks in each row, so that no scale is shared by two messages
         block = min(wire.block or length, length)
         wire = replace(wire, block=block)
-        padded: Real = np.zeros((rows, length - length % -block), dtype=messages.dtype)
+        padded: Real = np.zeros((rows, length - length % -block), dtype=messages.dtype)  # the length rounded up to blocks
         padded[:, :length] = messages
         messages = padded
     return wire.decode(wire.encode(messages.reshape(-1))).reshape(rows, -1)[:, :length]

@@ -37,10 +37,10 @@ def dualpipe_bubble(stages: int, overlapped: float, backward: float, weight_grad
         raise outside_range("DualPipe", f"an even number of stages, not {stages}")
     overlapped, backward, weight_gradient = single_times(overlapped, backward, weight_gradient)
     bubble = overlapped + backward - 3 * weight_gradient
-    if bubble < -ROUNDING * overlapped:
+    if bubble < -ROUNDING * overlapped:  # below zero by more than rounding
         condition = f"a weight gradient of at most a third of FB + B, {overlapped + backward:g}, not {weight_gradient:g}"
         raise outside_range("DualPipe", condition)
-    return (stages / 2 - 1) * max(bubble, 0.0)
+    return (stages / 2 - 1) * max(bubble, 0.0)  # rounding alone gives 0
 
 
 def chimera_makespan(devices: int, microbatches: int, forward: float, backward: float) -> float:

@@ -63,26 +63,28 @@ def peak_activations(schedule: str, devices: int, microbatches: int, device: int
     devices, microbatches = sizes(devices, microbatches)
     device = whole_number(device, "device", at_least=0, at_most=devices - 1)
     chunks = whole_number(chunks, "chunks")
-    exact: dict[str, float] = {
+    exact: dict[str, float] = {  # on device d
         "gpipe": microbatches,
         "1f1b": min(devices - device, microbatches),
         "eager-1f1b": min(2 * (devices - device) - 1, microbatches),
+        # the forwards of the warm-up and one more, each of one chunk
         "interleaved": min(2 * (devices - 1) + (chunks - 1) * devices + 1, microbatches * chunks) / chunks,
         "looped-bfs": microbatches,
         "zb-h1": min(devices, microbatches),
         "zb-h2": min(2 * devices - 1, microbatches),
         "interleaved-zb": devices,
         "chimera": devices // 2 + 1 + min(device, devices - 1 - device) if microbatches == devices else devices,
+        # in activations of chunks, two for each device
         "zb-v": min(2 * devices, microbatches + 1 + device, 2 * microbatches) / 2,
     }
-    most_of_any: dict[str, float] = {
+    most_of_any: dict[str, float] = {  # on the device that holds most
         "v-half": (devices + 3) // 2,
         "v-min": (devices + 4) // 3,
         "dualpipe-v": devices + 1 / 2,
         "dualpipe": devices + 1,
     }
     name = known_name(schedule, (*exact, *most_of_any), "closed form of peak activations for", any_case=True)
-    sizes(devices, microbatches, WHOLE_GROUPS.get(name, ""))
+    sizes(devices, microbatches, WHOLE_GROUPS.get(name, ""))  # once more, now that the schedule is known
     if name == "chimera" and devices % 2:
         raise outside_range("Chimera", f"an even number of devices, not {devices}")
     if name == "interleaved":

@@ -30,6 +30,7 @@ def gpipe_makespan(devices: int, microbatches: int, forward: float, backward: fl
     """
     devices, microbatches = sizes(devices, microbatches)
     forward, backward, p2p = single_times(forward, backward, p2p)
+    # The last device starts K-1 forwards and messages after the first. The first ends K-1 backwards and messages after the last.
     return (microbatches + devices - 1) * (forward + backward) + 2 * (devices - 1) * p2p
 
 
@@ -66,6 +67,7 @@ def one_f_one_b_makespan(devices: int, microbatches: int, forward: float, backwa
     forward, backward, p2p = single_times(forward, backward, p2p)
     if p2p and microbatches % devices:
         raise outside_range("1F1B with latency", f"microbatches a multiple of devices, not {microbatches} of {devices}")
+    # latencies during which devices wait; one device sends no messages
     messages = 2 * (devices - 1) * microbatches / devices + 2 * (devices - 2) if devices > 1 else 0
     return (microbatches + devices - 1) * (forward + backward) + messages * p2p
 
@@ -138,7 +140,7 @@ def interleaved_makespan(devices: int, microbatches: int, chunks: int, forward: 
     if p2p and p2p >= shortest:
         condition = f"a latency below one chunk's forward and backward, {shortest:g}, not {p2p:g}"
         raise outside_range("interleaved 1F1B", condition)
-    messages = 2 * (chunks * devices - 1) if devices > 1 else 0
+    messages = 2 * (chunks * devices - 1) if devices > 1 else 0  # from stage to stage, there and back
     return (microbatches + (devices - 1) / chunks) * (forward + backward) + messages * p2p
 
 
@@ -169,8 +171,9 @@ def looped_bfs_makespan(devices: int, microbatches: int, chunks: int, forward: f
     devices, microbatches = sizes(devices, microbatches)
     chunks = whole_number(chunks, "chunks", at_least=2)
     forward, backward, p2p = single_times(forward, backward, p2p)
-    message = p2p if devices > 1 else 0.0
+    message = p2p if devices > 1 else 0.0  # with one device, the next stage is on the same device
     chunk_times = (forward / chunks, backward / chunks)
+    # A chunk takes M operations, or the way of the first microbatch through all devices if this is longer.
     first_chunks = sum((chunks - 1) * max(microbatches * time, devices * (time + message)) for time in chunk_times)
     last_chunk = sum((devices - 1) * (time + message) + microbatches * time for time in chunk_times)
     return first_chunks + last_chunk
@@ -207,7 +210,7 @@ def hanayo_makespan(devices: int, microbatches: int, chunks: int, forward: float
     chunks = whole_number(chunks, "chunks", at_least=2)
     if chunks % 2:
         raise outside_range("Hanayo", f"an even number of chunks, not {chunks}")
-    if devices == 1:
+    if devices == 1:  # it never waits, but 2K-3 would be negative
         return 3.0 * microbatches * single_times(forward)[0]
     between_groups = (microbatches // devices - 1) * (2 * devices - 3)
     return single_times(forward)[0] / chunks * (3 * chunks * microbatches + 4 * (devices - 1) + between_groups)

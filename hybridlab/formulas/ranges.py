@@ -7,7 +7,7 @@ ROUNDING = 1e-12  # relative; for example, 0.3 - 0.1 is a little less than 0.2
 
 
 def sizes(devices: int, microbatches: int, whole_groups: str = "") -> tuple[int, int]:
-    """Return the numbers of devices and microbatches as ints, or raise.
+    """Return the numbers of devices and microbatches as ints; raise an error if they are not whole numbers of at least 1.
 
     If ``whole_groups`` is the name of a schedule, the number of microbatches must be a multiple of the number of devices.
     """
@@ -18,9 +18,9 @@ def sizes(devices: int, microbatches: int, whole_groups: str = "") -> tuple[int,
 
 
 def single_times(*values: float) -> tuple[float, ...]:
-    """Return each value as a float if it is one finite time, or raise."""
+    """Return each value as a float; raise an error if it is not one finite time."""
     checked = [times(value, "a closed form's times") for value in values]
-    if any(value.ndim for value in checked):
+    if any(value.ndim for value in checked):  # the formulas are for equal stages
         message = "a closed form takes one number for each time: uniform stages, one setting"
         raise UnsupportedSize(message, "several-settings")
     return tuple(float(value) for value in checked)

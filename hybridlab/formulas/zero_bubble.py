@@ -161,7 +161,7 @@ def zb_v_makespan(devices: int, microbatches: int, forward: float, backward: flo
     """
     devices, microbatches = _enough_microbatches("ZB-V", devices, microbatches)
     forward, input_gradient, weight_gradient = _split_times(forward, backward, weight_gradient)
-    if max(forward, weight_gradient) > input_gradient * (1 + ROUNDING):
+    if max(forward, weight_gradient) > input_gradient * (1 + ROUNDING):  # B - W of equal times can be slightly too small
         condition = f"a forward and a weight gradient of at most the input gradient, {input_gradient:g}"
         raise outside_range("ZB-V", f"{condition}, not {forward:g} and {weight_gradient:g}")
     bubble = max(input_gradient / 2, input_gradient - weight_gradient)
@@ -181,11 +181,11 @@ def _split_times(forward: float, backward: float, weight_gradient: float) -> tup
     if weight_gradient > backward:
         message = f"a weight gradient is a part of the backward, {backward:g}, not {weight_gradient:g}: make it smaller"
         raise UnsupportedSize(message, "out-of-range")
-    return forward, backward - weight_gradient, weight_gradient
+    return forward, backward - weight_gradient, weight_gradient  # I = B - W
 
 
 def _enough_microbatches(schedule: str, devices: int, microbatches: int) -> tuple[int, int]:
-    """Return the numbers of devices and microbatches as ints, or raise if there are fewer than 2K-1 microbatches."""
+    """Return the numbers of devices and microbatches as ints; raise an error if there are fewer than 2K-1 microbatches."""
     devices, microbatches = sizes(devices, microbatches)
     if microbatches < 2 * devices - 1:
         raise outside_range(schedule, f"at least 2K-1 microbatches, {2 * devices - 1} for {devices} devices, not {microbatches}")

@@ -1,4 +1,4 @@
-"""Peak activations with recomputation: backwards run forwards again, and a device keeps less from forward to backward."""
+"""Peak activations with recomputation: a backward runs its forward again, so a device stores less between the two."""
 
 import numpy as np
 
@@ -53,6 +53,7 @@ def recomputed_peak(schedule: Schedule, kept: float) -> Floats:
     # The sums run over the rows of all devices. Each device frees all its activations, so a sum is 0 where the next device's rows begin.
     freed = np.cumsum(ends) - ends
     alive, whole = np.cumsum(kind == F) - freed, np.cumsum((kind == B) | (kind == I)) - freed
+    # the share from the forward on, the rest from the backward on
     activations = share * alive + (1 - share) * whole
     peak: Floats = np.maximum.reduceat(activations, schedule.first) / schedule.chunks
     return peak

@@ -62,7 +62,7 @@ def costs_of_all(costs: Costs, mesh: Mesh) -> Costs:
     >>> costs_of_all(Costs(forward=[1, 2], backward=3), Mesh(stages=2, replicas=2)).forward
     array([1., 2., 1., 2.])
     """
-    if costs.devices in (None, mesh.size):
+    if costs.devices in (None, mesh.size):  # the same for all ranks, or given for all ranks
         return costs
     if costs.devices != mesh.stages:
         wanted = f"one value, one for each of the {mesh.stages} devices of a pipeline, or one for each of the {mesh.size} ranks"
@@ -93,5 +93,6 @@ def holders(schedule: Schedule, replicas: int) -> Ints:
             message = f"device {twice[0]} holds stage {stage} in two copies of the weights"
             advice = "gradients are averaged between devices, so let each copy of a stage have a device of its own"
             raise HybridLabError(f"{message}: {advice}", "two-copies-on-a-device")
+    # shape (stages, replicas, copies)
     ranks = paths.T[:, None] + schedule.devices * np.arange(whole_number(replicas, "replicas"))[:, None]
     return readonly(ranks.reshape(schedule.stages, -1))

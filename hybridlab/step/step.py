@@ -1,4 +1,4 @@
-"""A hybrid step: its times, its timeline, and the spans of its messages, rings and optimisers."""
+"""A training step of a whole mesh: its times, its timeline, and the spans of its messages, rings and optimisers."""
 
 import math
 from dataclasses import dataclass
@@ -163,6 +163,7 @@ def hybrid_step(
     mesh = Mesh(schedule.devices, replicas)
     update = one_time(optimiser, "optimiser")
     ranks = mesh.replicas * schedule.copies  # in a ring
+    # spans: a send and a receive for each message, 2 (ranks - 1) hops for each rank of each ring, and an optimiser for each rank
     count = 2 * (mesh.replicas * int(schedule.messages.sum()) + ranks * (ranks - 1) * schedule.stages) + mesh.size
     if count * math.prod(costs.batch) > MOST_SPANS:
         message = f"a step of {count:,} messages and hops does not fit in memory: take fewer replicas or settings"
@@ -171,7 +172,8 @@ def hybrid_step(
     replicated, holder = replicate(schedule, mesh.replicas), holders(schedule, mesh.replicas)
     costs = costs_of_all(costs, mesh)
     run = simulate(replicated, costs)
-    edges, free_edges = (ring_times(run, holder, each, overlap) for each in (hop, 0.0))
+    edges, free_edges = (ring_times(run, holder, each, overlap) for each in (hop, 0.0))  # with this network, with a perfect one
+    # each K stages are one chunk of the devices
     stage_bytes = nbytes[np.arange(schedule.stages) // mesh.stages]
     hops = hop_spans(edges, holder, ring_order(replicated), stage_bytes)
     spans = join_spans(*message_spans(run, costs), *hops, optimiser_spans(edges, holder, schedule.copies * update))
@@ -191,7 +193,7 @@ def ring_order(schedule: Operations) -> Ints:
     """
     place = np.arange(schedule.kind.size) - schedule.first[schedule.device]
     last = np.zeros(schedule.stages, dtype=np.intp)
-    np.maximum.at(last, schedule.stage, place)
+    np.maximum.at(last, schedule.stage, place)  # the last operation of a stage is a backward or a weight gradient
     return np.argsort(last, kind="stable")
 
 
@@ -227,7 +229,7 @@ def ring_times(run: Timeline, holder: Ints, hop: float, overlap: bool) -> Floats
     done = np.full((schedule.devices, *settings), -np.inf)
     for stage in ring_order(schedule).tolist():
         ready[stage] = np.maximum(ready[stage], done[holder[stage]].max(axis=0))
-        done[holder[stage]] = ready[stage] + hop * steps
+        done[holder[stage]] = ready[stage] + hop * steps  # a rank runs one ring at a time
     edges: Floats = np.moveaxis(ready, 0, -1)[..., None] + hop * np.arange(steps + 1)
     return edges
 
@@ -245,6 +247,7 @@ def message_spans(run: Timeline, costs: Costs) -> tuple[Spans, Spans]:
     def spans(kind: int, device: Ints, peer: Ints) -> Spans:
         return Spans(readonly(np.full(row.size, kind)), device, start, end, stage, microbatch, peer=peer, row=readonly(row))
 
+    # sends are sorted by sender, receives by receiver
     return spans(SEND, sender, receiver).where(np.argsort(row, kind="stable")), spans(RECEIVE, receiver, sender)
 
 
@@ -287,6 +290,7 @@ def optimiser_spans(edges: Floats, holder: Ints, update: float) -> Spans:
     """Return the optimiser of each rank, which starts when the rank's last ring has ended and takes the time ``update``."""
     ranks = np.arange(holder.max() + 1)
     done = np.full((ranks.size, *edges.shape[:-2]), -np.inf)
+    # values of shape (stages, 1, settings...), because all ranks of a ring end together
     np.maximum.at(done, holder, np.moveaxis(edges[..., -1], -1, 0)[:, None])
     start = readonly(np.moveaxis(done, 0, -1))
     return Spans(readonly(np.full(ranks.size, OPTIMISER)), readonly(ranks), start, readonly(start + update))
@@ -319,20 +323,23 @@ def _ring_step(
     if nbytes % BYTES_PER_GRADIENT:
         raise HybridLabError(f"gradient_bytes must be even, {BYTES_PER_GRADIENT} bytes for each parameter, not {nbytes}", "not-divisible")
     pieces = _split_sizes(_split_sizes(np.array(nbytes // BYTES_PER_GRADIENT), chunks), ranks)
-    sizes, place = np.unique(pieces, return_inverse=True)
+    sizes, place = np.unique(pieces, return_inverse=True)  # at most two sizes, which differ by one
     encoded = np.array([wire.nbytes(size) for size in sizes.tolist()])
-    seconds = link.latency + float(encoded.max()) / link.bandwidth
+    seconds = link.latency + float(encoded.max()) / link.bandwidth  # all ranks wait for the largest piece
     return one_time(seconds * in_a_second(unit, "a link"), "a step of the ring"), encoded[place].reshape(pieces.shape)
 
 
 def _split_sizes(sizes: Ints, parts: int) -> Ints:
     """Return the sizes of the parts if ``numpy.array_split`` divides arrays of these ``sizes``; the parts are on a new last axis."""
+    # the first parts have one element more
     return sizes[..., None] // parts + (np.arange(parts) < sizes[..., None] % parts)
 
 
 def _ratio(part: Any, whole: Any) -> Any:
+    """Return ``part`` / ``whole``, or 0 where ``whole`` is 0."""
     return _float_or_array(np.divide(part, whole, out=np.zeros_like(np.asarray(whole, dtype=np.float64)), where=np.asarray(whole) > 0))
 
 
 def _float_or_array(value: Any) -> Any:
+    """Return a float for one setting, and the array for several."""
     return float(value) if np.ndim(value) == 0 else value
