@@ -48,9 +48,9 @@ def with_names(name: Callable[[int, int], int]) -> Callable[[Function], Function
 
 TWISTED: dict[str, dict[str, Callable[[Function], Function]]] = {
     "lab02.t5": {
-        "last-device-first": lambda one_f_one_b: lambda *sizes: one_f_one_b(*sizes)[::-1],
-        "one-device-further": lambda one_f_one_b: lambda *sizes: one_f_one_b(*sizes)[1:] + one_f_one_b(*sizes)[:1],
-        "one-device-back": lambda one_f_one_b: lambda *sizes: one_f_one_b(*sizes)[-1:] + one_f_one_b(*sizes)[:-1],
+        "reversed-stages": lambda one_f_one_b: lambda *sizes: one_f_one_b(*sizes)[::-1],
+        "one-stage-further": lambda one_f_one_b: lambda *sizes: one_f_one_b(*sizes)[1:] + one_f_one_b(*sizes)[:1],
+        "one-stage-back": lambda one_f_one_b: lambda *sizes: one_f_one_b(*sizes)[-1:] + one_f_one_b(*sizes)[:-1],
         "last-microbatch-first": with_names(lambda number, count: count - 1 - number),
         "microbatch-0-last": with_names(lambda number, count: number + 1 if number < count - 1 else 0),
         "even-microbatches": with_names(lambda number, count: 2 * number),

@@ -95,7 +95,7 @@ WRONG: list[tuple[Any, ...]] = [
     ("lab02.t1", moved(ONE_F_ONE_B, "1F3", "1F2"), "not-alternating", "device 1", "1F2", "1F3"),
     ("lab02.t1", moved(ONE_F_ONE_B, "0F3", "0B1"), "not-alternating", "device 0", "0B0", "0B1"),
     ("lab02.t1", str(build("looped-bfs", 3, 4)), "another-placement"),
-    ("lab02.t1", UPSIDE_DOWN, "reversed", "0B0", "1F1", "grows with the number of the device"),
+    ("lab02.t1", UPSIDE_DOWN, "reversed", "0B0", "1F1", "grows with the number of the stage"),
     ("lab02.t1", LAST_FIRST, "microbatches-out-of-order", "backward of microbatch 2 before that of microbatch 0"),
     ("lab02.t1", TURNED, "microbatches-out-of-order", "microbatch 3", "microbatch 2"),
     ("lab02.t1", str(build("zb-h1", 3, 4)), "split-backward", "device 0", "microbatch 0", "stage 0"),

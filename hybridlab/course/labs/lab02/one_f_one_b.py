@@ -26,7 +26,7 @@ from hybridlab.timeline import Timeline
 UNIT_COSTS = Costs(forward=1, backward=2)
 # the faults of an order that is complete and can run
 NOT_1F1B = ("gpipe", "microbatches-out-of-order", "not-alternating", "wrong-warmup")
-GROWING_WARM_UP = "your warm-up grows with the number of the device; the first device has the longest, the last has none"
+GROWING_WARM_UP = "your warm-up grows with the number of the stage: stage 0 has the longest, and the last stage has none"
 
 
 def not_1f1b(schedule: Schedule) -> Iterator[tuple[str, str]]:
@@ -175,17 +175,17 @@ MISTAKES = (
     KnownMistake("all-forwards-first", "this is GPipe: 1F1B runs its first backward as soon as it can", _text_of("gpipe")),
     KnownMistake(
         "warm-up-too-long",
-        "your warm-up is one forward too long: it has K-1-d forwards, and the first pair begins with another one",
+        "your warm-up is one forward too long: on stage s it has K-1-s forwards, and the first pair begins with another one",
         _three_parts(lambda device, devices, microbatches: min(devices - device, microbatches)),
     ),
     KnownMistake(
         "eager",
-        "your warm-up is twice as long; that is eager 1F1B, which needs more memory: it has K-1-d forwards",
+        "your warm-up is twice as long, as in eager 1F1B, which needs more memory: on stage s it has K-1-s forwards",
         _three_parts(lambda device, devices, microbatches: min(2 * (devices - 1 - device), microbatches)),
     ),
     KnownMistake(
         "same-warm-up",
-        "all your devices have the warm-up of device 0; on device d it has K-1-d forwards",
+        "all your stages have the warm-up of stage 0: on stage s it has K-1-s forwards",
         _three_parts(lambda device, devices, microbatches: min(devices - 1, microbatches)),
     ),
     KnownMistake(
@@ -195,12 +195,12 @@ MISTAKES = (
     ),
     KnownMistake(
         "no-warm-up",
-        "your devices have no warm-up; without it the devices behind have nothing to do",
+        "your devices have no warm-up; without it the later stages have nothing to do",
         _three_parts(lambda device, devices, microbatches: 0),
     ),
     KnownMistake(
         "warm-up-too-short",
-        "your warm-up is one forward too short: it has K-1-d forwards, and the first pair begins with another one",
+        "your warm-up is one forward too short: on stage s it has K-1-s forwards, and the first pair begins with another one",
         _three_parts(lambda device, devices, microbatches: min(devices - 2 - device, microbatches)),
     ),
     KnownMistake(
@@ -211,7 +211,7 @@ MISTAKES = (
     ),
     KnownMistake(
         "warm-up-beyond-the-last",
-        "your warm-up runs microbatches that do not exist: it stops after all M if there are fewer than K-1-d",
+        "your warm-up runs microbatches that do not exist: it stops after all M if there are fewer than K-1-s, where s is the stage",
         _three_parts(lambda device, devices, microbatches: devices - 1 - device),
     ),
     KnownMistake(
@@ -266,45 +266,63 @@ EXAMPLES = (
     Example((2, 3), ["0F0 0F1 0B0 0F2 0B1 0B2", "1F0 1B0 1F1 1B1 1F2 1B2"]),
     Example((3, 1), ["0F0 0B0", "1F0 1B0", "2F0 2B0"]),
 )
-# of every build that writes one line of operations for each device, and whose second argument is the number of microbatches
-ORDER_TWISTS = (
-    Twist("last-device-first", "line d has the operations of device K-1-d", result=REVERSED, about="lines"),
-    Twist(
-        "last-microbatch-first",
-        "the microbatches run from the last one, M-1, down to 0",
-        result=_with_microbatches(lambda number, count: count - 1 - number, lambda number, count: count - 1 - number),
-        about="microbatches",
-    ),
-    Twist(
-        "split-backward",
-        "the backward has two operations: a device runs the weight gradient, such as `0W0`, directly after the input gradient `0I0`",
-        result=of_value(_with_parts_exchanged, _with_parts_exchanged),
-    ),
-    Twist(
-        "one-device-further",
-        "the last line has the operations of device 0, and every other line d has those of device d+1",
-        result=arranged(lambda count: [(line + 1) % count for line in range(count)]),
-        about="lines",
-    ),
-    Twist(
-        "even-microbatches",
-        "the microbatches have the even numbers 0, 2, ..., 2M-2, because another replica has the odd ones",
-        result=operations(
-            lambda stage, microbatch, case: (stage, 2 * microbatch), lambda stage, microbatch, case: (stage, _half(microbatch, case[1]))
+
+
+def order_twists(device_d_runs: str) -> tuple[Twist, ...]:
+    """Return the twists of a build that writes one line of operations for each device, and whose second argument is M.
+
+    Parameters
+    ----------
+    device_d_runs : str
+        The begin of a sentence, such as ``"device d runs stage"``; it ends with the number of the stage.
+    """
+    return (
+        Twist("reversed-stages", f"{device_d_runs} K-1-d", result=REVERSED, about="stages", drawn=True),
+        Twist(
+            "last-microbatch-first",
+            "the microbatches run from the last one, M-1, down to 0",
+            result=_with_microbatches(lambda number, count: count - 1 - number, lambda number, count: count - 1 - number),
+            about="microbatches",
+            drawn=True,
         ),
-        about="microbatches",
-    ),
-    Twist(
-        "one-device-back",
-        "line 0 has the operations of device K-1, and every other line d has those of device d-1",
-        result=arranged(lambda count: [(line - 1) % count for line in range(count)]),
-        about="lines",
-    ),
-    Twist(
-        "microbatch-0-last",
-        "the microbatches run in the order 1, 2, ..., M-1, 0",
-        result=_with_microbatches(lambda number, count: (number + 1) % count, lambda number, count: (number - 1) % count),
-        about="microbatches",
-    ),
+        Twist(
+            "split-backward",
+            "the backward has two operations: a device runs the weight gradient, such as `0W0`, directly after the input gradient `0I0`",
+            result=of_value(_with_parts_exchanged, _with_parts_exchanged),
+        ),
+        Twist(
+            "one-stage-further",
+            f"{device_d_runs} (d+1) mod K",
+            result=arranged(lambda count: [(line + 1) % count for line in range(count)]),
+            about="stages",
+            drawn=True,
+        ),
+        Twist(
+            "even-microbatches",
+            "the microbatches have the even numbers 0, 2, ..., 2M-2, because another replica has the odd ones",
+            result=operations(
+                lambda stage, microbatch, case: (stage, 2 * microbatch), lambda stage, microbatch, case: (stage, _half(microbatch, case[1]))
+            ),
+            about="microbatches",
+        ),
+        Twist(
+            "one-stage-back",
+            f"{device_d_runs} (d-1) mod K",
+            result=arranged(lambda count: [(line - 1) % count for line in range(count)]),
+            about="stages",
+            drawn=True,
+        ),
+        Twist(
+            "microbatch-0-last",
+            "the microbatches run in the order 1, 2, ..., M-1, 0",
+            result=_with_microbatches(lambda number, count: (number + 1) % count, lambda number, count: (number - 1) % count),
+            about="microbatches",
+            drawn=True,
+        ),
+    )
+
+
+TWISTS = (
+    *order_twists("device d runs stage"),
+    Twist("microbatches-first", "the function is called as one_f_one_b(microbatches, devices)", order=(1, 0)),
 )
-TWISTS = (*ORDER_TWISTS, Twist("microbatches-first", "the function is called as one_f_one_b(microbatches, devices)", order=(1, 0)))

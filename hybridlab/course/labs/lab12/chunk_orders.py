@@ -8,7 +8,7 @@ import numpy as np
 from hybridlab.checks import counted
 from hybridlab.course.checking.builds import Case, KnownMistake
 from hybridlab.course.checking.twists import Example, Twist
-from hybridlab.course.labs.lab02.one_f_one_b import ORDER_TWISTS
+from hybridlab.course.labs.lab02.one_f_one_b import order_twists
 from hybridlab.errors import HybridLabError
 from hybridlab.schedule import Schedule
 from hybridlab.schedules import build
@@ -118,7 +118,7 @@ MISTAKES = (
     ),
     KnownMistake(
         "warm-up-of-1f1b",
-        "your warm-up counts K-1-d once, as 1F1B does; in interleaved 1F1B it counts twice: 2(K-1-d) + (v-1)K forwards",
+        "your warm-up counts K-1-s once, as 1F1B does, where s is the first stage of a device: here there are 2(K-1-s) + (v-1)K forwards",
         _written_in_groups(lambda device, size: size.devices - 1 - device + (size.chunks - 1) * size.devices),
     ),
     KnownMistake(
@@ -143,12 +143,12 @@ MISTAKES = (
     ),
     KnownMistake(
         "same-warm-up",
-        "all your devices have the warm-up of device 0: it gets shorter by 2 from each device to the next",
+        "all your devices have the same warm-up: it gets shorter by 2 from each stage of the first chunk to the next",
         _written_in_groups(lambda device, size: _ahead(0, size)),
     ),
     KnownMistake(
         "reversed-warm-up",
-        "your warm-up grows with the number of the device: device 0 has the longest one",
+        "your warm-up grows with the first stage of a device: the device with stage 0 has the longest one",
         _written_in_groups(lambda device, size: _ahead(size.devices - 1 - device, size)),
     ),
     KnownMistake(
@@ -173,12 +173,12 @@ MISTAKES = (
     ),
     KnownMistake(
         "folded",
-        "your stages are folded, as in Hanayo: here chunk c of device d is stage cK + d",
+        "your stages are folded, as in Hanayo: here the chunks of a device are K stages apart",
         _written_in_groups(_ahead, place=_folded),
     ),
     KnownMistake(
         "stages-in-a-row",
-        "your device d has v stages in a row: here chunk c of device d is stage cK + d, so K stages lie between two of its chunks",
+        "your devices have v stages in a row: here the chunks of a device are K stages apart",
         _written_in_groups(_ahead, place=lambda chunk, device, size: device * size.chunks + chunk),
     ),
     KnownMistake(
@@ -197,4 +197,7 @@ EXAMPLES = (
     Example((1, 2, 2), ["0F0 1F0 1B0 0F1 0B0 1F1 1B1 0B1"]),
     Example((2, 2, 2), ["0F0 0F1 2F0 2F1 2B0 2B1 0B0 0B1", "1F0 1F1 3F0 3B0 3F1 3B1 1B0 1B1"]),
 )
-TWISTS = (*ORDER_TWISTS, Twist("chunks-first", "the function is called as interleaved(chunks, devices, microbatches)", order=(2, 0, 1)))
+TWISTS = (
+    *order_twists("chunk c of device d is stage cK +"),
+    Twist("chunks-first", "the function is called as interleaved(chunks, devices, microbatches)", order=(2, 0, 1)),
+)

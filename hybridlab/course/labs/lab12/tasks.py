@@ -311,7 +311,8 @@ def _compared(schedule: Schedule, wanted: Schedule) -> Feedback:
     if schedule.device_of != wanted.device_of:
         stage = next(stage for stage in range(wanted.stages) if schedule.device_of[stage] != wanted.device_of[stage])
         where = f"stage {stage} is on device {schedule.device_of[stage]}"
-        return wrong("another-placement", f"{where}: chunk c of device d is stage cK + d, here with K = {wanted.devices}")
+        there = f"it belongs on device {wanted.device_of[stage]}, because the chunks of a device are K = {wanted.devices} stages apart"
+        return wrong("another-placement", f"{where}: {there}")
     if schedule.orders == wanted.orders:
         return right()
     mine, goal = simulate(schedule, UNIT_COSTS), simulate(wanted, UNIT_COSTS)
