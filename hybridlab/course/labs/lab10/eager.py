@@ -138,12 +138,8 @@ MISTAKES = (
     ),
     KnownMistake(
         "one-way",
-        "this hides one message: between two devices a message goes there and another one comes back, 2C",
+        "this hides one message: between two devices a message goes there and another one comes back",
         _stepped(lambda forward, backward, latency: 1 + math.ceil(latency / (forward + backward))),
-        under={
-            "half": "this hides one message: between two devices a message goes there and another one comes back, which takes 4 times "
-            "`latency`"
-        },
     ),
     KnownMistake(
         "rounded-down",
@@ -152,12 +148,9 @@ MISTAKES = (
     ),
     KnownMistake(
         "one-more-at-the-edge",
-        "your devices warm up with one forward too many where 2C is a multiple of F + B, such as 0: then nothing has to be rounded up",
+        "your devices warm up with one forward too many where the time of two messages is a multiple of F + B, such as 0: then nothing has "
+        "to be rounded up",
         _stepped(lambda forward, backward, latency: 2 + 2 * latency // (forward + backward)),
-        under={
-            "half": "your devices warm up with one forward too many where the time of two messages is a multiple of F + B, such as 0: then "
-            "nothing has to be rounded up"
-        },
     ),
     KnownMistake(
         "forwards-alone",
@@ -177,11 +170,10 @@ MISTAKES = (
     ),
     KnownMistake(
         "whole-pipeline",
-        "this takes all messages of the pipeline, 2(K-1)C, between every two devices: there only two messages travel, 2C",
+        "this takes all 2(K-1) messages of the pipeline between every two devices: there only two messages travel",
         lambda devices, *others: _stepped(
             lambda forward, backward, latency: 1 + math.ceil(2 * (devices - 1) * latency / (forward + backward))
         )(devices, *others),
-        under={"half": "this takes all 2(K-1) messages of the pipeline between every two devices: there only two messages travel"},
     ),
     KnownMistake(
         "added-once",
@@ -201,7 +193,7 @@ MISTAKES = (
         "your last device warms up, too: it has no next device to wait for, so its warm-up is 0",
         lambda *size: [min(least_step(*size) * behind + 1, size[1]) for behind in range(size[0] - 1, -1, -1)],
         under={
-            "peaks": None,  # its peaks have one more for each device
+            "peaks": None,  # these warm-ups are the right peaks
             "forwards-left": "your last device warms up, too: it has no next device to wait for, so all its forwards are left",
         },
     ),
