@@ -161,7 +161,8 @@ class Build:
     def example(self) -> str:
         """The examples in a sentence, under the twist of this build."""
         twist = self.twist or Twist("", "")
-        calls = [twist.example(self.name, each) for each in self.examples if each.of is None or each.of in twist.given]
+        examples = [each for each in self.examples if each.of is None or each.of in twist.given]
+        calls = [twist.example(self.name, each) for each in twist.examples or examples]
         return f"for example, {'; '.join(calls)}" if calls else ""
 
     @property

@@ -106,7 +106,7 @@ class Student:
         if not callable(function):
             raise HybridLabError(f"function must be a function, not {short_repr(function)}", "not-a-function")
         twist = task.personal(self.seed(key)).data.twist
-        if twist is None:
+        if twist is None or twist.judge:  # what no map can express cannot be undone
             return function
         untwisted: Callable[..., Any] = twist.undo(function)
         untwisted.undone = twist.sentence  # type: ignore[attr-defined]  # `part` says so

@@ -59,8 +59,8 @@ class Twist:
         Whether pictures show lines and operations as this twist has them, because it changes who runs what, and not only how it is written.
     cases : callable, optional
         Takes a :class:`~hybridlab.course.tasks.Case` and returns the one that takes its place, where the cases of the text are too narrow.
-    judge, mistakes : callable, sequence of KnownMistake, optional
-        A judge and known mistakes of its own, for a change that no map can express.
+    judge, mistakes, examples : callable, sequence of KnownMistake, sequence of Example, optional
+        A judge, known mistakes and examples of its own, for a change that no map can express.
     rows : tuple of Twist
         The twists that this one combines; empty for a twist that stands alone.
     """
@@ -75,6 +75,7 @@ class Twist:
     cases: Callable[[Any], Any] | None = None
     judge: Callable[..., Any] | None = None
     mistakes: Sequence[Any] | None = None
+    examples: Sequence[Example] = ()
     rows: "tuple[Twist, ...]" = ()
     standard: Function | None = None  # LEGACY
     changes: Mapping[str, Any] = field(default_factory=dict)  # LEGACY

@@ -13,7 +13,6 @@ from hybridlab.checks import counted, short_repr
 from hybridlab.collectives.ring import chunk_bounds
 from hybridlab.course.checking.builds import WITHOUT_THE_TWIST, Case, KnownMistake
 from hybridlab.course.checking.checking import Feedback, right, wrong
-from hybridlab.course.checking.maps import Map
 from hybridlab.course.checking.twists import Example, Twist
 from hybridlab.course.labs.lab04.rings import FAULTS, RingPlan, Way, contributors, one_below, steps_of
 from hybridlab.errors import HybridLabError
@@ -307,12 +306,13 @@ def ring_program(way: Way, plan: RingPlan, shares: Shares, placed: Callable[[Mes
     return result
 
 
-EXAMPLES = (
-    Example(
-        (np.array([[1.0], [10.0], [100.0]]),),
-        ([[37.0], [37.0], [37.0]], [[[1.0], [], []], [[], [11.0], []], [[], [], [111.0]], [[111.0], [], []]]),
-    ),
-)
+def examples_of(way: Way) -> tuple[Example]:
+    """Return the example of a ring with this way: its averages and messages."""
+    values = np.array([[1.0], [10.0], [100.0]])
+    averages, messages = ring_program(way, RingPlan(), SHARES[0])(values)
+    return (Example((values,), (averages.tolist(), [[message.tolist() for message in sent] for sent in messages])),)
+
+
 NUMBERS = {1: "one", 2: "two", 4: "four", 5: "five"}  # of chunks; with a multiple of 3 the ring of the example would begin as in the text
 
 
@@ -322,17 +322,13 @@ def _twist_of(way: Way) -> Twist:
     begins = f"in step 0 rank r sends {way.start} (modulo D)" if way.first else ""
     start = f"{NUMBERS[abs(way.first)]}-{'ahead' if way.first > 0 else 'behind'}" if way.first else ""
 
-    def in_example(result: Any, case: tuple[Any, ...]) -> Any:
-        averages, messages = ring_program(way, RingPlan(), SHARES[0])(*case)
-        return averages.tolist(), [[message.tolist() for message in sent] for sent in messages]
-
     return Twist(
         "-".join(filter(None, ["backwards" if backwards else "", start])),
         "; ".join(filter(None, [backwards, begins])),
-        result=Map(in_example, lambda result, case: result),  # the judge takes a ring of this way as it is
         about="way",
         judge=partial(judge_ring, way=way),
         mistakes=mistakes(way),
+        examples=examples_of(way),
     )
 
 

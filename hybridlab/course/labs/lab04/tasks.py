@@ -12,7 +12,7 @@ from hybridlab.course.checking.builds import build_task
 from hybridlab.course.checking.checking import Feedback, right, task, wrong
 from hybridlab.course.checking.expressions import filled, formula_of
 from hybridlab.course.checking.questions import Number, Question, number_task
-from hybridlab.course.labs.lab04.ring_messages import EXAMPLES, TWISTS, Messages, cases, judge_ring, mistakes, read_ring
+from hybridlab.course.labs.lab04.ring_messages import TWISTS, Messages, cases, examples_of, judge_ring, mistakes, read_ring
 from hybridlab.course.labs.lab04.rings import (
     FAULTS,
     HALVES,
@@ -286,7 +286,7 @@ def what_a_check_lets_through(answer: object) -> Feedback:
     mistakes=mistakes(),
     fresh=True,
     twists=TWISTS,
-    examples=EXAMPLES,
+    examples=examples_of(Way()),
     lesson="D-1 steps add up and D-1 steps pass the results on; from step 1 on a rank sends the chunk that it has just received",
 )
 def build_a_ring(result: tuple[Any, Messages], values: Any) -> Feedback:
