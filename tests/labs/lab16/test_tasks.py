@@ -13,12 +13,12 @@ from solutions import lab_cells, solutions_of
 
 from hybridlab import Costs, Schedule, build, simulate
 from hybridlab.course.labs.lab07.executors import lines_of_schedule, order_by_chance
-from hybridlab.course.labs.lab16.rendezvous import MISTAKES_OF_ACTIONS, as_it_comes, judge_plans, read_plans, starts_alone
+from hybridlab.course.labs.lab16.rendezvous import MISTAKES, as_it_comes, judge_plans, read_plans, starts_alone
 from hybridlab.course.tasks import TASKS, check
 from hybridlab.schedule import inputs_from_others
 
 SOLUTION = next(cell.source for cell in lab_cells("lab16") if "solution" in cell.tags and "lab16.t4" in cell.source)
-PROGRAMS = {mistake.code: mistake.result for mistake in MISTAKES_OF_ACTIONS}
+PROGRAMS = {mistake.code: mistake.result for mistake in MISTAKES}
 
 
 def rewritten(*changes: tuple[str, str]) -> Callable[..., Any]:
@@ -112,7 +112,7 @@ def by_the_clock(orders: list[str], needs: dict[str, str], rank: int) -> list[st
 
 
 def only_the_example(orders: list[str], needs: dict[str, str], rank: int) -> list[str]:
-    """Return what stands on the page."""
+    """Return the results of the examples."""
     return ["run 0F0", "send 0F0 to 1", "receive 1B0 from 1", "run 0B0"]
 
 

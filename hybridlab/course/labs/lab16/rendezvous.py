@@ -1,22 +1,21 @@
-"""The judge of lab 16's build: lists of actions in which a send waits until its receiver takes the message, checked and run on a clock."""
+"""A student's lists of actions, in which a send waits until its receiver takes the message: the judge, the cases, mistakes and twists."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
-from hybridlab.checks import counted, short_repr
-from hybridlab.course.checking.answers import Unordered, plain_values
-from hybridlab.course.checking.checking import Feedback, right, wrong
-from hybridlab.errors import HybridLabError
-from hybridlab.schedule import Action, read_action
-from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import Any
+
 import numpy as np
-from hybridlab.checks import counted
+
+from hybridlab.checks import counted, short_repr
+from hybridlab.course.checking.answers import Unordered, plain_values
 from hybridlab.course.checking.builds import Case, KnownMistake
+from hybridlab.course.checking.checking import Feedback, right, wrong
+from hybridlab.course.checking.maps import REVERSED, Map, like, of_value, one_way, refuse, shifted
+from hybridlab.course.checking.twists import Example, Twist
 from hybridlab.course.labs.lab07.executors import lines_of_schedule, order_by_chance
 from hybridlab.errors import HybridLabError
-from hybridlab.schedule import Schedule, inputs_from_others
+from hybridlab.schedule import Action, Schedule, inputs_from_others, read_action
 from hybridlab.schedules import REGISTRY
 
 Plans = list[list[Action]]  # the actions of each rank
@@ -417,7 +416,7 @@ def _per_operation(rounds: Rounds) -> None:
         rounds.run(op)
 
 
-MISTAKES_OF_ACTIONS = (
+MISTAKES = (
     KnownMistake(
         "as-it-comes",
         "each rank receives, runs and sends by its own line: two neighbours that send to each other then wait for ever",
@@ -432,6 +431,10 @@ MISTAKES_OF_ACTIONS = (
         "even-and-odd",
         "even ranks send first and odd ranks receive first: this helps in a ring, but here two neighbours can be in different phases",
         partial(_of_each_rank, _by_even_and_odd),
+        under={
+            "ranks-from-1": "odd ranks send first and even ranks receive first: this helps in a ring, but here two neighbours can be in "
+            "different phases"
+        },
     ),
     KnownMistake(
         "sends-at-the-end",
@@ -456,5 +459,105 @@ MISTAKES_OF_ACTIONS = (
         "in a round each message comes just before its operation, so a rank that runs first sends late: "
         "first all messages of the round, then its operations",
         _by_rounds(_per_operation),
+    ),
+)
+
+
+Change = Callable[[Action, tuple[Any, ...]], Action]  # of a message; also gets the arguments of the call
+
+
+def _with_entries(plan: Any, change: Callable[[Any], Any]) -> Any:
+    if not isinstance(plan, (list, tuple)):
+        refuse(plan, "a list of actions")
+    return like(plan, [change(entry) for entry in plan])
+
+
+def _of_messages(apply: Change, undo: Change) -> Map:
+    """Return the map that changes the messages in a list of actions."""
+
+    def changed(entry: Any, change: Change, case: tuple[Any, ...]) -> Any:
+        try:
+            action = read_action(entry)
+        except HybridLabError:
+            return entry  # the judge says that it is no action
+        return entry if action.verb == "run" else str(change(action, case))
+
+    return Map(
+        lambda plan, case: _with_entries(plan, lambda entry: changed(entry, apply, case)),
+        lambda plan, case: _with_entries(plan, lambda entry: changed(entry, undo, case)),
+    )
+
+
+def _readers(needs: Mapping[str, str]) -> dict[str, str]:
+    """Return for each operation the one on another rank that needs its output."""
+    return {source: op for op, source in needs.items()}
+
+
+def _named_by_source(action: Action, case: tuple[Any, ...]) -> Action:
+    if action.op not in case[1]:
+        refuse(str(action), "messages with the name of the operation that needs them")
+    return action._replace(op=case[1][action.op])
+
+
+def _from_0(action: Action, case: tuple[Any, ...]) -> Action:
+    if not action.peer:
+        refuse(str(action), "ranks that are counted from 1")
+    return action._replace(peer=action.peer - 1)
+
+
+def _as_tuple(text: str) -> tuple[Any, ...]:
+    action = read_action(text)
+    return action[:2] if action.verb == "run" else tuple(action)
+
+
+def _as_text(entry: Any) -> str:
+    lengths = {"run": 2, "send": 3, "receive": 3}
+    if not isinstance(entry, (list, tuple)) or not entry or len(entry) != lengths.get(str(entry[0])):
+        refuse(entry, "tuples such as ('run', '1F0') and ('send', '0F0', 1)")
+    return str(Action(*entry))
+
+
+EXAMPLES = (
+    Example((["0F0 0B0", "1F0 1B0"], {"1F0": "0F0", "0B0": "1B0"}, 1), ["receive 0F0 from 0", "run 1F0", "run 1B0", "send 1B0 to 0"]),
+)
+TWISTS = (
+    Twist(
+        "last-rank-first",
+        "the lines of `orders` go from the last rank to the first: the first line belongs to the last rank",
+        given={0: REVERSED},
+    ),
+    Twist(
+        "who-needs-it",
+        "`needs` is turned round: for an operation it gives the operation on another rank that needs its output",
+        given={1: one_way(_readers)},
+        about="needs",
+    ),
+    Twist(
+        "ranks-from-1",
+        "ranks are counted from 1, in the argument `rank` and in messages",
+        given={2: shifted(1)},
+        result=_of_messages(lambda action, case: action._replace(peer=action.peer + 1), _from_0),
+        about="ranks",
+    ),
+    Twist(
+        "named-by-reader",
+        "a message has the name of the operation that needs it: 1F0 for the output of 0F0",
+        result=_of_messages(lambda action, case: action._replace(op=_readers(case[1])[action.op]), _named_by_source),
+        about="needs",
+    ),
+    Twist(
+        "distances",
+        "the number in a message says how many ranks further on the other rank is, and rank 0 follows the last one: of 3 ranks, rank 2 "
+        "sends to rank 1 with the number 2",
+        result=_of_messages(
+            lambda action, case: action._replace(peer=(action.peer - case[2]) % len(case[0])),
+            lambda action, case: action._replace(peer=(action.peer + case[2]) % len(case[0])),
+        ),
+        about="ranks",
+    ),
+    Twist(
+        "tuples",
+        "an action is a tuple: `('run', operation)`, `('send', operation, number)` or `('receive', operation, number)`",
+        result=of_value(lambda plan: _with_entries(plan, _as_tuple), lambda plan: _with_entries(plan, _as_text)),
     ),
 )

@@ -10,11 +10,18 @@ from hybridlab.costs import Costs
 from hybridlab.course.checking.answers import require_parts, require_text
 from hybridlab.course.checking.builds import build_task
 from hybridlab.course.checking.checking import Feedback, PartialCredit, right, task, wrong
-from hybridlab.course.labs.lab07.executors import lines_of_schedule
 from hybridlab.course.checking.questions import Number, Question, number_task
-from hybridlab.course.labs.lab16.rendezvous import judge_plans, last_actions, read_plans
-from hybridlab.course.labs.lab16.rendezvous import MISTAKES_OF_ACTIONS, as_it_comes, orders_to_connect
-from hybridlab.course.labs.lab16.rendezvous_twists import ACTION_TWISTS
+from hybridlab.course.labs.lab07.executors import lines_of_schedule
+from hybridlab.course.labs.lab16.rendezvous import (
+    EXAMPLES,
+    MISTAKES,
+    TWISTS,
+    as_it_comes,
+    judge_plans,
+    last_actions,
+    orders_to_connect,
+    read_plans,
+)
 from hybridlab.errors import HybridLabError
 from hybridlab.schedule import Schedule, inputs_from_others, read_action
 from hybridlab.schedules import build
@@ -24,7 +31,7 @@ DEVICES, SLOWER = 4, 1.5  # the number of ranks, and the factor by which one of 
 RANKS, MICROBATCHES = 3, 4  # of task 3
 
 
-@number_task("lab16.t1", title="A signed error", draws={"microbatches": (8, 9, 10, 11), "late": (17, 23, 29)})
+@number_task("lab16.t1", title="A signed error", draws={"microbatches": (8, 9, 10, 11, 12), "late": (17, 23, 29, 34)})
 @cache
 def a_signed_error(microbatches: int = 8, late: int = 28) -> Question:
     """Ask for the error of a prediction in per cent of the measured step."""
@@ -140,8 +147,9 @@ build_task(
     signature="communication(orders, needs, rank)",
     cases=orders_to_connect,
     reads=read_plans,
-    mistakes=MISTAKES_OF_ACTIONS,
-    twists=ACTION_TWISTS,
+    mistakes=MISTAKES,
+    twists=TWISTS,
+    examples=EXAMPLES,
     partial_credit=[
         PartialCredit("free of deadlocks, but longer than the order alone", 0.5, ("longer",)),
         PartialCredit("right for all orders that can run", 0.75, ("not-refused",)),
