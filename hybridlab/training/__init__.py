@@ -1,9 +1,9 @@
-"""A small network that is really trained: on one device, and on K stages x D replicas in the order of a schedule.
+"""Real training of a small network: on one device, and on K stages x D replicas in the order of a schedule.
 
 ``digits`` returns the data and ``Network`` has the layers. ``train_alone`` trains on one device, and its result is the reference for
-training on many devices. ``train`` runs a schedule operation by operation (``Executor``, or a function of your own on the
-``stage_functions``). It averages the gradients by a ring all-reduce in a wire format. ``accuracy_check`` compares the results of
-``train`` with the result of ``train_alone``.
+training on many devices. ``train`` runs a schedule operation by operation. ``Executor`` runs them, or a function of your own that calls
+the ``stage_functions``. A ring all-reduce in a wire format averages the gradients. ``accuracy_check`` compares the results of ``train``
+with the result of ``train_alone``.
 """
 
 from hybridlab.training.accuracy import AccuracyRow, AccuracyTable, accuracy_check

@@ -135,21 +135,22 @@ def accuracy_check(
     if not pairs or not checked_seeds:
         raise HybridLabError("an accuracy check needs at least one format and one seed", "empty")
     if progress is not None and not callable(progress):
-        raise HybridLabError(f"progress is a function of the runs done and of all, or None, not {short_repr(progress)}", "wrong-type")
+        wanted = "progress is a function that takes the number of runs done and the number of all runs, or None"
+        raise HybridLabError(f"{wanted}, not {short_repr(progress)}", "wrong-type")
     batch = equal_batch(schedule, replicas) if batch is None else batch
     shared: Any = {"network": network, "batch": batch, "steps": steps, "learning_rate": learning_rate}
     accuracies, sent = np.empty((1 + len(pairs), len(checked_seeds))), [0] * (1 + len(pairs))
     distances = np.zeros_like(accuracies)
     for column, seed in enumerate(checked_seeds):
-        data = digits(seed)
+        data = digits(seed)  # the same for all rows, so that only the way to train makes a difference
         alone = train_alone(data=data, seed=seed, **shared)
         accuracies[0, column] = alone.accuracy
         for row, (wire, feedback) in enumerate(pairs, start=1):
             trained = train(schedule, replicas, wire=wire, error_feedback=feedback, data=data, seed=seed, **shared)
-            accuracies[row, column], sent[row] = trained.accuracy, trained.bytes_sent or 0
+            accuracies[row, column], sent[row] = trained.accuracy, trained.bytes_sent or 0  # never None with the library's ring
             distances[row, column] = np.linalg.norm(trained.weights - alone.weights) / np.linalg.norm(alone.weights)
             if progress is not None:
-                progress(column * len(pairs) + row, accuracies[1:].size)
+                progress(column * len(pairs) + row, accuracies[1:].size)  # runs on one device take little time and do not count
     names = ["one device", *(f"{wire}, error feedback" if feedback else str(wire) for wire, feedback in pairs)]
     columns = (accuracies.mean(axis=1), accuracies.min(axis=1), accuracies.max(axis=1), distances.mean(axis=1))
     rows = tuple(map(AccuracyRow, names, *(column.tolist() for column in columns), sent))
@@ -163,7 +164,7 @@ def _name_and_accuracies(row: AccuracyRow) -> str:
 
 
 def _checked_format(pair: Any) -> tuple[WireFormat, bool]:
-    """Return a pair of a wire format and whether error feedback is on, or refuse it."""
+    """Return ``pair`` if it is a wire format and whether error feedback is on; raise an error if it is not."""
     if isinstance(pair, tuple) and len(pair) == 2 and isinstance(pair[0], WireFormat) and isinstance(pair[1], bool):
         return pair
     wanted = "a format is a pair such as (INT8, True): a wire format, and whether error feedback is on"

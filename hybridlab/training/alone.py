@@ -1,6 +1,7 @@
 """Training on a single device, which computes the whole network and the whole global batch without stages, messages and rings.
 
-This module also has the result of a run, and the log of its losses and accuracies. Training on many devices uses both, too.
+This module also has the classes for the result of a run and for the log of its losses and accuracies. Training on many devices uses them,
+too.
 """
 
 from collections.abc import Callable
@@ -171,6 +172,7 @@ def loss_and_gradient(network: Network, weights: Floats, inputs: Floats, labels:
     >>> loss_and_gradient(Network((1, 2)), np.zeros(4), np.array([[2.0]]), np.array([0]))
     (0.6931471805599453, array([-1. ,  1. , -0.5,  0.5]))
     """
+    # The arithmetic is written out here and shares no code with stages.py, because this is the reference for it.
     layers = network.unpacked(weights)
     inputs, labels = network.samples(inputs, labels)
     outputs = [inputs]
@@ -178,17 +180,18 @@ def loss_and_gradient(network: Network, weights: Floats, inputs: Floats, labels:
         sums = outputs[-1] @ matrix + bias
         outputs.append(np.tanh(sums) if network.activation == "tanh" else np.where(sums > 0, sums, 0))
     scores = outputs[-1] @ layers[-1].matrix + layers[-1].bias
-    scores -= scores.max(axis=1, keepdims=True)
+    scores -= scores.max(axis=1, keepdims=True)  # softmax stays the same, and exp cannot overflow
     softmax = np.exp(scores)
     total = softmax.sum(axis=1, keepdims=True)
     at_label = np.arange(len(labels)), labels
     loss = (np.log(total[:, 0]) - scores[at_label]).mean()
     softmax /= total
     softmax[at_label] -= 1
-    delta = softmax / len(labels)
+    delta = softmax / len(labels)  # the gradient at the scores, (softmax - 1 at the label) / samples, shape (samples, classes)
     parts: list[Floats] = []
     for (matrix, _), layer_input in zip(reversed(layers), reversed(outputs), strict=True):
-        parts[:0] = [(layer_input.T @ delta).ravel(), delta.sum(axis=0)]
+        parts[:0] = [(layer_input.T @ delta).ravel(), delta.sum(axis=0)]  # at the front, because the last layer comes first
+        # the slope follows from the layer's input, the output y of the layer before: 1 - y^2 for tanh, 1 where y > 0 for relu
         delta = (delta @ matrix.T) * (1 - layer_input**2 if network.activation == "tanh" else layer_input > 0)
     return float(loss), np.concatenate(parts)
 
@@ -198,7 +201,8 @@ class Log:
 
     def __init__(self, network: Network, data: DataSet, steps: int, every: int | None, progress: Progress | None) -> None:
         if progress is not None and not callable(progress):
-            raise HybridLabError(f"progress is a function of the steps done and of all, or None, not {short_repr(progress)}", "wrong-type")
+            wanted = "progress is a function that takes the number of steps done and the number of all steps, or None"
+            raise HybridLabError(f"{wanted}, not {short_repr(progress)}", "wrong-type")
         self.network, self.data, self.steps, self.progress = network, data, steps, progress
         self.every = steps if every is None else whole_number(every, "every")
         self.losses: list[float] = []
@@ -253,5 +257,6 @@ def checked_rate(value: object) -> float:
 
 def generators(seed: int) -> list[np.random.Generator]:
     """Return the three random generators of a run: for the initial weights, the batches and stochastic rounding."""
+    # independent generators, so that stochastic rounding does not change the batches
     sequence = np.random.SeedSequence(whole_number(seed, "seed", at_least=0, at_most=2**63))
     return [np.random.default_rng(child) for child in sequence.spawn(3)]

@@ -87,7 +87,7 @@ def digits(seed: int = 0) -> DataSet:
     """
     images, labels = _images()
     order = np.random.default_rng(whole_number(seed, "seed", at_least=0)).permutation(len(labels))
-    train, held_out = order[:-HELD_OUT], order[-HELD_OUT:]
+    train, held_out = order[:-HELD_OUT], order[-HELD_OUT:]  # no digit is in both
     return DataSet(images[train], labels[train], images[held_out], labels[held_out])
 
 
@@ -126,13 +126,13 @@ def batches(samples: int, batch: int, steps: int, rng: np.random.Generator) -> I
     while True:
         order = rng.permutation(samples)
         for start in range(0, samples - batch + 1, batch):
-            if taken == steps:
+            if taken == steps:  # before the yield, because ``steps`` may be 0
                 return
             yield order[start : start + batch]
             taken += 1
 
 
-@cache
+@cache  # one reading of the file for all seeds
 def _images() -> tuple[Floats, Ints]:
     """Return the digits of scikit-learn, shape (1797, 64), and their labels."""
     try:
@@ -142,7 +142,7 @@ def _images() -> tuple[Floats, Ints]:
             f"the digits come with scikit-learn, which cannot be loaded ({why}): pip install scikit-learn", "not-installed"
         ) from why
     images, labels = load_digits(return_X_y=True)
-    return readonly(images / 16), readonly(labels.astype(np.intp))
+    return readonly(images / 16), readonly(labels.astype(np.intp))  # grey values are 0 to 16
 
 
 def _checked_labels(value: npt.ArrayLike, name: str, samples: int) -> npt.NDArray[Any]:
@@ -156,6 +156,6 @@ def _checked_labels(value: npt.ArrayLike, name: str, samples: int) -> npt.NDArra
         raise HybridLabError(wanted, "not-a-whole-number")
     if array.shape != (samples,):
         raise HybridLabError(wanted, "wrong-shape")
-    if array.min() < 0 or array.max() >= 2**31:
+    if array.min() < 0 or array.max() >= 2**31:  # unsigned 64-bit labels would become negative
         raise HybridLabError(wanted, "out-of-range")
     return array.astype(np.intp)

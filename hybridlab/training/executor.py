@@ -1,4 +1,4 @@
-"""The executor, which runs the operations of a schedule one by one on real arrays, and an executor of the caller in its place."""
+"""The executor, which runs the operations of a schedule one by one on real arrays, and the call of a caller's own executor."""
 
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeVar
@@ -68,11 +68,11 @@ class Executor:
         self.copies = 1 + max(self.copy_of, default=0)
         self.device_of = tuple(whole_number(each, "a device", at_least=0) for each in each_of(device_of, "device_of names devices"))
         cut = network.stages(len(self.device_of) // self.copies)
-        self._depth = len(cut)
+        self._depth = len(cut)  # the stages of one copy
         if len(self.device_of) % self.copies:
             wanted = f"device_of must name equally many devices for each of {self.copies} copies"
             raise HybridLabError(f"{wanted}, not {short_repr(self.device_of)}", "not-divisible")
-        for first in range(0, len(self.device_of), self._depth):
+        for first in range(0, len(self.device_of), self._depth):  # copy by copy
             counts = np.bincount(self.device_of[first : first + self._depth], minlength=1 + max(self.device_of))
             if (counts != counts[0]).any():
                 wanted = "every device from 0 on must hold equally many stages"
@@ -91,9 +91,11 @@ class Executor:
             [stage for copy in range(self.copies) for stage in stages_of(network, [rows[copy :: self.copies] for rows in arrays])]
             for arrays in (weights, self.gradients)
         )
+        # the mailboxes; the samples lie in those of stage 0
         self._arrived: dict[StageAndMicrobatch, Floats] = {(0, microbatch): inputs[:, microbatch] for microbatch in range(labels.shape[1])}
         self._returned: dict[StageAndMicrobatch, Floats] = {}
-        self._kept: dict[StageAndMicrobatch, Activations] = {}
+        # what a stage stores between operations of one microbatch: from F to B or I, and from I to W
+        self._activations: dict[StageAndMicrobatch, Activations] = {}
         self._halfway: dict[StageAndMicrobatch, Halfway] = {}
         self._alive = [0] * counts.size  # activations on each device
         self._peak = list(self._alive)
@@ -125,7 +127,7 @@ class Executor:
                 pipeline = f"this pipeline of {counted(self._depth, 'stage')}"
                 raise HybridLabError(f"{short_repr(op)} is not an operation of {pipeline}", "unknown-operation")
             steps[op.kind](op)
-        unfinished = {**self._halfway, **self._kept, **self._returned, **self._arrived}
+        unfinished = {**self._halfway, **self._activations, **self._returned, **self._arrived}
         if unfinished:
             stage, microbatch = next(iter(unfinished))
             raise HybridLabError(f"the order ends too early: microbatch {microbatch} is not finished on stage {stage}", "unfinished")
@@ -133,34 +135,36 @@ class Executor:
     def _forward(self, op: Op) -> None:
         stage, stage_input = self._stages[self._place(op)], _take_out(self._arrived, op, "no input has arrived there")
         if self._is_last(op.stage):
+            # divided by the copies, because the mean over the rows of all copies must be the gradient of the whole batch
             losses, activations = stage.loss(stage_input, self.labels[:, op.microbatch], self.samples / self.copies)
             self.losses += losses / self.samples
         else:
             output, activations = stage.forward(stage_input)
-            self._arrived[op.stage + 1, op.microbatch] = readonly(output)
-        self._kept[op.stage, op.microbatch] = activations
+            self._arrived[op.stage + 1, op.microbatch] = readonly(output)  # sender and receiver share this array
+        self._activations[op.stage, op.microbatch] = activations
         device = self.device_of[self._place(op)]
         self._alive[device] += 1
         self._peak[device] = max(self._peak[device], self._alive[device])
 
     def _backward(self, op: Op) -> None:
-        self._add_gradients(op, self._halfway_of(op))
+        self._add_gradients(op, self._send_input_gradient(op))
 
     def _input_gradient(self, op: Op) -> None:
-        self._halfway[op.stage, op.microbatch] = self._halfway_of(op)
+        self._halfway[op.stage, op.microbatch] = self._send_input_gradient(op)
 
     def _weight_gradient(self, op: Op) -> None:
         self._add_gradients(op, _take_out(self._halfway, op, "its input gradient has not run"))
 
-    def _halfway_of(self, op: Op) -> Halfway:
+    def _send_input_gradient(self, op: Op) -> Halfway:
         """Send the gradient at the stage's input to the stage before, and return the arrays that the weight gradient needs."""
         place = op.stage, op.microbatch
-        if place not in self._kept:
+        if place not in self._activations:
             raise _no_input(op, "its forward has not run")
+        # 1.0 is the gradient of the loss with respect to itself
         gradient = 1.0 if self._is_last(op.stage) else _take_out(self._returned, op, f"stage {op.stage + 1} has sent no gradient")
         stage = self._stages[self._place(op)]
-        halfway = stage.backward(self._kept.pop(place), gradient)
-        if op.stage:
+        halfway = stage.backward(self._activations.pop(place), gradient)
+        if op.stage:  # nobody needs the gradient at the samples
             self._returned[op.stage - 1, op.microbatch] = readonly(stage.input_gradient(halfway))
         return halfway
 
@@ -221,7 +225,7 @@ def gradients_by(
     losses, gradients = np.zeros(len(labels)), tuple(np.zeros_like(flat) for flat in weights)
     for replica, (samples, classes) in enumerate(zip(inputs, labels, strict=True)):
         functions = stage_functions(network, [flat[replica] for flat in weights], classes)
-        result = run_pipeline(list(lines), *functions, list(samples))
+        result = run_pipeline(list(lines), *functions, list(samples))  # new lists, because the function may empty them
         if not _is_result(result, len(weights)):
             wanted = f"run_pipeline must return a loss and a list of gradients for {counted(len(weights), 'stage')}"
             raise HybridLabError(f"{wanted}, not {short_repr(result)}", "wrong-shape")
@@ -235,6 +239,6 @@ def gradients_by(
 
 
 def _is_result(result: Any, stages: int) -> bool:
-    """Whether ``result`` is a loss and a list with something for each stage."""
+    """Return whether ``result`` is a loss and a list with one entry for each stage."""
     pair = isinstance(result, (tuple, list)) and len(result) == 2
     return pair and isinstance(result[0], (int, float)) and isinstance(result[1], (tuple, list)) and len(result[1]) == stages

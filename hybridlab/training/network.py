@@ -65,7 +65,7 @@ class Network:
             raise HybridLabError(f"{wanted}, not {sizes}", "wrong-length")
         object.__setattr__(self, "sizes", sizes)
         known_name(self.activation, ACTIVATIONS, "activation")
-        whole_number(self.parameters, "the number of parameters")
+        whole_number(self.parameters, "the number of parameters")  # raises if there are too many
 
     @property
     def layers(self) -> int:
@@ -129,7 +129,7 @@ class Network:
         tanh: Glorot and Bengio, AISTATS 2010. relu: He et al., ICCV 2015.
         """
         flat, rng = np.zeros(self.parameters), random_source(rng, "a network")
-        for matrix, _ in self.unpacked(flat):
+        for matrix, _ in self.unpacked(flat):  # views: what is written into a matrix is written into ``flat``
             inputs, outputs = matrix.shape
             variance = 2 / (inputs + outputs) if self.activation == "tanh" else 2 / inputs
             matrix[:] = rng.normal(0, np.sqrt(variance), matrix.shape)
@@ -167,6 +167,7 @@ class Network:
         for layer in chosen:
             inputs, outputs = self.sizes[layer : layer + 2]
             middle, end = start + inputs * outputs, start + (inputs + 1) * outputs
+            # to split an axis needs no copy, so these are views
             matrix = flat[..., start:middle].reshape(*before, inputs, outputs)
             found.append(Layer(matrix, flat[..., middle:end].reshape(*before, 1, outputs)))
             start = end
@@ -233,8 +234,10 @@ def slope(outputs: Floats, activation: str) -> Floats:
 
 
 def _shape(value: Any) -> tuple[int, ...]:
+    """Return the shape of an array; () for other objects, which is never the shape that is wanted."""
     return value.shape if isinstance(value, np.ndarray) else ()
 
 
 def _shape_and_type(value: Any) -> str:
+    """Return the words for an array or another object in an error."""
     return f"shape {value.shape} of {value.dtype}" if isinstance(value, np.ndarray) else short_repr(value)

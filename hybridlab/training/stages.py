@@ -43,7 +43,7 @@ class Halfway(NamedTuple):
     def add_weight_gradients(self, sums: Sequence[Layer]) -> None:
         """Add the weight gradients of the microbatch to ``sums``, in place."""
         for layer, inputs, delta in zip(sums, *self, strict=True):
-            layer.matrix[...] += inputs.swapaxes(-1, -2) @ delta
+            layer.matrix[...] += inputs.swapaxes(-1, -2) @ delta  # shape (replicas, inputs, outputs)
             layer.bias[...] += delta.sum(axis=-2, keepdims=True)
 
 
@@ -77,9 +77,9 @@ class Stage(NamedTuple):
         over which the caller takes the mean.
         """
         inputs, scores = self._inputs_and_sums(stage_input)
-        scores -= scores.max(axis=-1, keepdims=True)
+        scores -= scores.max(axis=-1, keepdims=True)  # softmax stays the same, and exp cannot overflow
         logarithms = scores - np.log(np.exp(scores).sum(axis=-1, keepdims=True))
-        at_label = np.arange(scores.shape[-1]) == labels[..., None]
+        at_label = np.arange(scores.shape[-1]) == labels[..., None]  # shape (..., samples, classes)
         gradient = np.exp(logarithms) - at_label  # softmax, minus 1 at the label
         return -logarithms.sum(axis=(-2, -1), where=at_label), Activations(inputs, gradient / samples)
 
@@ -131,13 +131,13 @@ def stage_functions(network: Network, weights: Sequence[Floats], labels: Ints) -
     Returns
     -------
     forward : callable
-        ``forward(stage, microbatch, value)`` returns the output of the stage and what its backward needs. ``value`` is the output of
-        the stage before, and for stage 0 the samples of the microbatch, shape (samples, features). The output of the last stage is the
-        loss of the microbatch.
+        ``forward(stage, microbatch, value)`` returns the output of the stage and the activations that its backward needs. ``value`` is
+        the output of the stage before, and for stage 0 the samples of the microbatch, shape (samples, features). The output of the last
+        stage is the loss of the microbatch.
     backward : callable
         ``backward(stage, microbatch, gradient, kept)`` returns the gradient with respect to the stage's input and the gradient with
-        respect to its weights, shape (parameters,). ``gradient`` is the gradient with respect to the stage's output, and ``kept`` is
-        what the forward kept. On the last stage ``gradient`` is 1: the gradient of the loss with respect to itself.
+        respect to its weights, shape (parameters,). ``gradient`` is the gradient with respect to the stage's output, and ``kept`` has
+        the activations from the forward. On the last stage ``gradient`` is 1: the gradient of the loss with respect to itself.
 
     Raises
     ------
@@ -159,13 +159,14 @@ def stage_functions(network: Network, weights: Sequence[Floats], labels: Ints) -
     def forward(stage: int, microbatch: int, value: Floats) -> tuple[Any, Activations]:
         if stage < len(stages) - 1:
             output, activations = stages[stage].forward(value)
-            return readonly(output), activations
+            return readonly(output), activations  # the next stage gets the same array
         loss, activations = stages[stage].loss(value, labels[microbatch], labels.size)
         return float(loss / labels.size), activations
 
     def backward(stage: int, microbatch: int, gradient: Any, kept: Activations) -> tuple[Floats, Floats]:
         halfway = stages[stage].backward(kept, gradient)
         of_weights = np.zeros(network.count(cut[stage]))
+        # the unpacked layers are views, so the flat array fills
         halfway.add_weight_gradients(network.unpacked(of_weights, cut[stage]))
         return stages[stage].input_gradient(halfway), of_weights
 

@@ -1,4 +1,4 @@
-"""Training on K stages x D replicas: operations run one by one, and a ring all-reduce in a wire format averages the gradients."""
+"""Training on K stages x D replicas: operations run one by one, and ring all-reduces in a wire format average the gradients."""
 
 from collections.abc import Callable
 from typing import Any
@@ -58,7 +58,7 @@ def train(
     wire : WireFormat
         The format of the messages of the ring.
     error_feedback : bool
-        Whether each rank keeps its rounding errors and adds them to its gradients in the next step.
+        Whether each rank stores its rounding errors and adds them to its gradients in the next step.
     all_reduce : callable, optional
         A function that replaces the ring. It takes the gradients of one stage, shape (holders, parameters), where the holders are the
         ranks that hold the stage. It returns the average for each holder in the same shape.
@@ -95,8 +95,9 @@ def train(
     data = data_for(network, data)
     shape = shape_of_labels(whole_number(batch, "batch"), whole_number(replicas, "replicas"), schedule.microbatches)
     for_weights, for_batches, for_wire = generators(seed)
+    # shape (replicas x copies, parameters): all of them start from the same weights
     start = np.tile(network.initial(for_weights), (holders(schedule, shape[0]).shape[1], 1))
-    weights = [stage.copy() for stage in network.split(start, schedule.stages)]
+    weights = [stage.copy() for stage in network.split(start, schedule.stages)]  # split returns views of one array
     rings = _StageRings(wire, error_feedback, all_reduce, weights, for_wire)
     run_step = _step_of(schedule, network, run_pipeline)
     log, rate, spread = Log(network, data, whole_number(steps, "steps"), every, progress), checked_rate(learning_rate), []
@@ -106,11 +107,11 @@ def train(
         inputs, labels = data.inputs[chosen].reshape(*shape, -1), data.labels[chosen].reshape(shape)
         with np.errstate(all="ignore"):  # numbers that are no longer finite are refused below
             losses, gradients, peaks = run_step(weights, inputs, labels)
-        log.must_be_finite(losses)
+        log.must_be_finite(losses)  # before the ring, which would blame the wire format
         for stage, rows in enumerate(gradients):
-            weights[stage] = weights[stage] - rate * rings.averaged(stage, rows)
+            weights[stage] = weights[stage] - rate * rings.average(stage, rows)
         all_weights = np.concatenate(weights, axis=1)
-        spread.append(np.ptp(all_weights, axis=0).max())
+        spread.append(np.ptp(all_weights, axis=0).max())  # largest minus smallest value of each weight over the rows
         log.add(float(losses.mean()), all_weights)
     return Trained(
         network,
@@ -172,7 +173,7 @@ def equal_batch(schedule: Schedule, replicas: int) -> int:
 
 
 class _StageRings:
-    """The all-reduces of all stages, with the residuals of error feedback, which are kept from one step to the next."""
+    """The all-reduces of all stages, and the residuals of error feedback, which one step leaves for the next."""
 
     def __init__(
         self, wire: WireFormat, error_feedback: bool, all_reduce: AllReduce | None, weights: list[Floats], rng: np.random.Generator
@@ -188,16 +189,18 @@ class _StageRings:
 
     @property
     def bytes_sent(self) -> int | None:
+        """Bytes of the last step, all stages together; None if a function of the caller replaces the ring."""
         return sum(self.sent) if self.all_reduce is None else None
 
-    def averaged(self, stage: int, gradients: Floats) -> Floats:
-        """Return the average that each rank gets that holds the stage, shape (holders, parameters)."""
+    def average(self, stage: int, gradients: Floats) -> Floats:
+        """Return the average for each rank that holds the stage, shape (holders, parameters)."""
         if self.all_reduce is None:
             result = ring_all_reduce(gradients, self.wire, rng=self.rng, residual=self.residuals[stage])
             if result.residual is not None:
                 self.residuals[stage] = result.residual.astype(np.float64, copy=False)
             self.sent[stage] = int(result.bytes_sent.sum())
             return result.values.astype(np.float64, copy=False)
+        # read-only, so that a function that adds in place fails instead of changing the gradients
         averages = numbers(self.all_reduce(readonly(gradients)), "the result of all_reduce")
         if averages.shape != gradients.shape:
             wanted = f"all_reduce must return an average for each holder, shape {gradients.shape}"
