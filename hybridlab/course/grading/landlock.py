@@ -41,10 +41,14 @@ from hybridlab.errors import HybridLabError
 if TYPE_CHECKING:
     import landlockpy
 
-LEAST_ABI = 4  # the first with rules for TCP
+LEAST_ABI = 4  # the first that has rules for TCP
 PROCESSES = 1  # the worker itself; other processes of the same user count, too, and make the limit only stricter
 OTHERS = 48  # threads that other workers may start beside a worker with threads, since the limit counts those of all of them
-LEFT_OPEN = ("no file outside can be seen", "there is no /proc", "all files together are limited")  # what doctor tells and does not refuse
+LEFT_OPEN = (
+    "no file outside can be seen",
+    "there is no /proc",
+    "all files together are limited",
+)  # hybridlab doctor reports these, and work is graded all the same
 
 
 def require_landlock() -> None:
@@ -76,7 +80,7 @@ def require_landlock() -> None:
 
 
 def processes_of_its_user() -> int:
-    """Return how many processes and threads run as the user that workers have."""
+    """Return how many processes and threads run as the user of workers. The kernel counts both against one limit."""
     user, found = NOBODY if os.geteuid() == 0 else os.geteuid(), 0
     for process in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):  # it has ended
@@ -85,7 +89,7 @@ def processes_of_its_user() -> int:
 
 
 def landlock_starter(runtime: Runtime) -> Start:
-    """Return what starts a worker under Landlock.
+    """Return a function that starts a worker under Landlock.
 
     Raises
     ------
@@ -108,11 +112,11 @@ def landlock_starter(runtime: Runtime) -> Start:
 
 
 def gather_packages(runtime: Runtime) -> None:
-    """Make a folder of packages for each kind of worker, with links to numpy, and to hybridlab where the kind has it."""
+    """Create a folder of packages for each kind of worker, with links to numpy, and to hybridlab where the kind has it."""
     for kind in KINDS:
         folder = _packages(runtime, kind)
         folder.mkdir(parents=True)
-        for each in (folder, folder.parent):
+        for each in (folder, folder.parent):  # whatever the umask is, the user of a worker can enter them
             each.chmod(0o755)
         for outside, inside in _mounts(runtime, kind):
             if inside.parts[:2] == ("/", "packages"):
@@ -136,7 +140,10 @@ class _FolderWorker(subprocess.Popen[bytes]):
 
 
 def _start(runtime: Runtime, kind: str, folder: Path) -> _FolderWorker:
-    """Start a worker from a thread that has given up its rights. Whatever reads a file happens before, even an import on first use."""
+    """Start a worker from a new thread that gives up its rights first.
+
+    All that the grader must read is read before, imports included, because this thread can read nothing else.
+    """
     as_nobody: dict[str, Any] = {"user": NOBODY, "group": NOBODY, "extra_groups": []} if os.geteuid() == 0 else {}
     environment = {**ENVIRONMENT, "HOME": str(folder), "TMPDIR": str(folder), **_home(runtime)}
     command = _command(runtime)
@@ -151,10 +158,11 @@ def _start(runtime: Runtime, kind: str, folder: Path) -> _FolderWorker:
             stderr=subprocess.DEVNULL,
             env=environment,
             cwd=folder,
-            start_new_session=True,
+            start_new_session=True,  # a group of its own, which is killed as a whole
             **as_nobody,
         )
 
+    # a thread gets no right back, so each worker is started from a new one
     with _rules(runtime, kind, folder) as rules, ThreadPoolExecutor(1) as thread:
         worker = thread.submit(start_restricted).result()
     worker.folder = folder
@@ -162,7 +170,7 @@ def _start(runtime: Runtime, kind: str, folder: Path) -> _FolderWorker:
 
 
 def _rules(runtime: Runtime, kind: str, folder: Path) -> "landlockpy.Ruleset":
-    """Return what a worker may do with files; with TCP and with what is outside it may do nothing."""
+    """Return the rules for a worker: what it may do with files. It may not use TCP, nor reach any process outside."""
     import landlockpy
     from landlockpy import AccessFS
 
@@ -190,7 +198,8 @@ def _mounts(runtime: Runtime, kind: str) -> Iterator[tuple[Path, Path]]:
 
 @functools.cache
 def _readable_parts(runtime: Runtime, kind: str) -> tuple[tuple[Path, bool], ...]:
-    """Return what a worker reads, and whether it reads the names alone."""
+    """Return pairs: a file or folder that a worker may read, and whether it may read nothing but the names in it."""
+    # other packages than numpy are hidden: what is installed here is no business of a student
     site = {outside / name for outside, _ in runtime.mounts for name in ("site-packages", "dist-packages")}
     hidden = frozenset(path for path in site if path.is_dir())
     parts = [(_packages(runtime, kind), False)]
@@ -200,7 +209,10 @@ def _readable_parts(runtime: Runtime, kind: str) -> tuple[tuple[Path, bool], ...
 
 
 def _parts_without(folder: Path, hidden: frozenset[Path]) -> Iterator[tuple[Path, bool]]:
-    """Yield the parts of a folder that have nothing hidden in them. A rule of Landlock holds for all below a folder."""
+    """Yield the parts of a folder that have nothing hidden in them, as ``_readable_parts`` does.
+
+    A rule of Landlock allows all below a folder. So a folder with something hidden in it is divided into its parts.
+    """
     if not any(path.is_relative_to(folder) for path in hidden):
         yield folder, False
     elif folder not in hidden:
@@ -211,27 +223,32 @@ def _parts_without(folder: Path, hidden: frozenset[Path]) -> Iterator[tuple[Path
 
 
 def _command(runtime: Runtime) -> list[str]:
+    """Return the command of a worker. Nothing is mounted under Landlock: files have the paths that they have outside."""
     place = {inside: outside for outside, inside in runtime.mounts}
     return [str(place[Path(os.path.realpath(sys.executable))]), *FLAGS, str(runtime.folder / "worker" / "worker.py")]
 
 
 def _home(runtime: Runtime) -> dict[str, str]:
-    """Return where an interpreter that was copied finds its modules and its shared libraries."""
+    """Return the variables with which a copied interpreter finds its modules and shared libraries; none if it was not copied."""
     place = {inside: outside for outside, inside in runtime.mounts}
-    standard = Path(sysconfig.get_paths()["stdlib"])
-    if place[standard] == standard:
+    library = Path(sysconfig.get_paths()["stdlib"])
+    if place[library] == library:
         return {}
-    above = len(standard.relative_to(sys.base_prefix).parts)
+    # PYTHONHOME is the prefix: the library is some folders below it, as in lib/python3.11
+    above = len(library.relative_to(sys.base_prefix).parts)
     copied = [
         outside for outside, inside in runtime.mounts if outside != inside and inside.parts[:2] not in (("/", "packages"), ("/", "worker"))
     ]
-    libraries = dict.fromkeys(str(path if path.is_dir() else path.parent) for path in copied if path != place[standard])
-    return {"PYTHONHOME": str(place[standard].parents[above - 1]), "LD_LIBRARY_PATH": ":".join(libraries)}
+    libraries = dict.fromkeys(str(path if path.is_dir() else path.parent) for path in copied if path != place[library])
+    return {"PYTHONHOME": str(place[library].parents[above - 1]), "LD_LIBRARY_PATH": ":".join(libraries)}
 
 
 def _remove_folder(folder: Path) -> None:
-    """Remove a folder in which a worker may have done anything: folders in folders, thousands deep, that nobody may read."""
-    number, mark = itertools.count(), secrets.token_hex(8)
+    """Remove a folder, whatever a worker has put there: even folders in folders, thousands deep, that nobody may read.
+
+    Such a path would be too long for the kernel. So each inner folder is moved to the top, under a new name, before its own turn.
+    """
+    number, mark = itertools.count(), secrets.token_hex(8)  # no file of the worker has such a name
     with contextlib.suppress(FileNotFoundError):
         folder.chmod(0o700)
         while found := list(folder.iterdir()):

@@ -20,16 +20,16 @@ SANDBOXES = ("bubblewrap", "landlock", "none")  # "none" is for a student's own 
 
 @dataclass(frozen=True)
 class Launcher:
-    """Starts workers.
+    """A value that starts workers.
 
     Parameters
     ----------
     sandbox : str
-        What protects this machine from them, one of ``SANDBOXES``.
+        What protects this machine from the workers, one of ``SANDBOXES``.
     runtime : Runtime
-        What they need.
+        What the workers need.
     limits : Limits
-        What they may use.
+        What the workers may use.
     """
 
     sandbox: str
@@ -37,7 +37,7 @@ class Launcher:
     limits: Limits
 
     def open(self, kind: str, budget: Budget) -> Session:
-        """Start a worker of a kind, ``"library"``, ``"bare"`` or ``"threads"``, and return the conversation with it.
+        """Start a worker of a kind, ``"library"``, ``"bare"`` or ``"threads"``, and return the session with it.
 
         ``"threads"`` is as ``"bare"``, but may start threads. It starts no processes, because a filter refuses them. On a machine whose
         system calls are not known there is no filter, and so no thread.
@@ -66,12 +66,14 @@ class Launcher:
             )
         except Ended as why:
             raise Ended(f"no worker could be started: {why}", "no-worker") from None
-        except OSError as why:
+        except OSError as why:  # such as too many processes or files
             raise Ended(f"no worker could be started: {why.strerror or why}", "no-worker") from why
 
     def _inside(self, threads: int) -> dict[str, int]:
+        """Return the limits that a worker with so many threads sets on itself."""
         if self.sandbox == "none":
             return {}
+        # the kernel counts the processes of a user: bubblewrap has a user namespace, Landlock shares the user with other programs
         processes = self.limits.processes if self.sandbox == "bubblewrap" else landlock.processes_of_its_user() if threads else 0
         if self.sandbox == "landlock":
             processes += landlock.PROCESSES + (landlock.OTHERS if threads else 0)
@@ -85,7 +87,7 @@ class Launcher:
 
 @contextlib.contextmanager
 def launcher(name: str = "bubblewrap", limits: Limits | None = None) -> Iterator[Launcher]:
-    """Make what workers need in a temporary folder, and yield what starts them.
+    """Put what workers need into a temporary folder, and yield a launcher for them.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Marks one submission: runs its cells in workers, finds the answers, and judges them with the judges of ``check``."""
+"""The marks of one submission: its cells run in workers, and the judges of ``check`` judge the answers that they hand in."""
 
 import itertools
 import traceback
@@ -18,8 +18,8 @@ from hybridlab.course.tasks import Feedback, Instance, PartialCredit, Student, T
 from hybridlab.course.values import Opaque
 from hybridlab.errors import HybridLabError
 
-LAB = -1  # the place of all cells that the lab gives
-CHECK = "from hybridlab import check"  # the student's code can have given this name to something else
+LAB = -1  # stands for the place of every cell that the lab gives: a submission may have it elsewhere, or not at all
+CHECK = "from hybridlab import check"  # again, because the student's code can have given this name to something else
 MOST_RESTARTS = 12  # workers of one kind for one notebook
 NOT_GRADED = ("no-worker", "judge-failed")  # codes of tasks that were not graded, through no fault of the student
 
@@ -44,7 +44,7 @@ class HandIn:
 
 @dataclass
 class Outcome:
-    """What has come out of the cells of a notebook in a worker.
+    """What the cells of a notebook have handed in, and which have failed, in one worker.
 
     Parameters
     ----------
@@ -53,9 +53,9 @@ class Outcome:
     handed : dict
         For each task the answers that were handed in, in the order of their cells.
     errors : dict
-        For each cell that has failed a sentence and its code.
+        For each cell that has failed, a sentence and its code.
     provided : set
-        Names, and the places of the cells that missed them, for which cells of the lab have run.
+        Pairs of a name and the place of a cell that missed it, for which cells of the lab have run already.
     """
 
     session: Session
@@ -82,10 +82,10 @@ class Player:
         self._left_out: dict[int, tuple[str, str]] = {}
         self._outcome: Outcome | None = None
         self._restarts = itertools.count()
-        self._before = LAB  # the cell that ran last
+        self._before = LAB  # the place of the cell that ran last
 
     def play(self) -> Outcome | None:
-        """Return what has come out of the cells, in a worker that is alive; None if they have ended too many workers.
+        """Return the outcome of the cells in a worker that is alive; run them if there is none. None if they ended too many workers.
 
         Raises
         ------
@@ -115,7 +115,7 @@ class Player:
         return bool(cells)
 
     def label(self, place: int) -> str:
-        """Return what a cell is called in sentences: by its task, because JupyterLab shows no number that stays."""
+        """Return the words for a cell in sentences. Its task names it if it has one, because the numbers in JupyterLab change."""
         if not 0 <= place < len(self._cells):
             return "a cell of the lab"
         keys = self._spec.keys_in(self._cells[place])
@@ -127,6 +127,7 @@ class Player:
             self._outcome.session.close()
 
     def _run_cells(self, outcome: Outcome) -> None:
+        """Run all cells in a new worker: imports of the lab, the student's cells, failed ones once more, and missing hand-ins."""
         for source in self._spec.imports if LAB not in self._left_out else ():
             if not self._run(outcome, source, LAB):
                 return
@@ -134,11 +135,11 @@ class Player:
         for place in own:
             if not self._run(outcome, self._cells[place].source, place):
                 return
-        for place in list(outcome.errors):  # what a cell needed may have come after it
+        for place in list(outcome.errors):  # a cell below may have defined what it needed
             if place >= 0 and place not in self._left_out and not self._run(outcome, self._cells[place].source, place):
                 return
-        after = len(self._cells)
-        for task in self._spec.tasks if after not in self._left_out else ():  # answers whose hand-in was deleted
+        after = len(self._cells)  # the place of hand-ins that stand in no cell of the student
+        for task in self._spec.tasks if after not in self._left_out else ():  # the answer may be there, and only the call of check deleted
             handed = any(_is_answer(hand_in.answer) for hand_in in outcome.handed.get(task.key, []))
             if not handed and not self._run(outcome, f"{CHECK}\n{self._spec.hand_ins[task.key]}", after):
                 return
@@ -160,6 +161,7 @@ class Player:
         finally:
             self._before = place
         for key, answer in handed:
+            # a cell that runs twice hands in once
             hand_ins = [each for each in outcome.handed.get(key, []) if each.cell != place]
             outcome.handed[key] = sorted([*hand_ins, HandIn(answer, place)], key=lambda each: each.cell)
         if error:
@@ -186,7 +188,7 @@ def mark(
     spec : LabSpec
         What the lab asks for.
     student : Student or None
-        Whose sizes and twists the answers have; None for those on the page.
+        Whose sizes and twists the answers have; None for the sizes in the text, without twists.
     open_session : callable
         Starts a worker of a kind.
     seconds : float
@@ -194,7 +196,7 @@ def mark(
     seed_of : callable
         Takes the key of a build and returns the seed of its hidden cases; None for the public cases.
     """
-    budget = Budget(seconds)
+    budget = Budget(seconds)  # one for the workers of all kinds: an endless notebook ends soon
     players = {kind: Player(cells, spec, lambda kind=kind: open_session(kind, budget)) for kind in ("library", "bare", "threads")}  # type: ignore[misc]
     try:
         for task in spec.tasks:
@@ -221,6 +223,7 @@ def _mark_task(task: Task, asked: Instance, player: Player, cells: Sequence[Code
     outcome = player.play()
     answers = [hand_in for hand_in in outcome.handed.get(task.key, []) if _is_answer(hand_in.answer)] if outcome else []
     remarks = []
+    # one cell can hand in several times, as in a loop; that needs no remark
     if len({hand_in.cell for hand_in in answers}) > 1:
         remarks.append(f"handed in {len(answers)} times: the last one counts, in {cell_number(answers[-1].cell)}")
     if outcome is None:
@@ -233,7 +236,7 @@ def _mark_task(task: Task, asked: Instance, player: Player, cells: Sequence[Code
     if credit:
         remarks.append(f"partial credit: {credit.reached}")
     share = 1.0 if feedback.passed else credit.share if credit else 0.0
-    points = round(share * task.points, 2)
+    points = round(share * task.points, 2)  # a share such as a third, with the decimals of a gradebook
     return TaskMark(task.key, task.title, points, float(task.points), feedback.code, feedback.messages, tuple(remarks), seed)
 
 
@@ -249,7 +252,7 @@ def _not_graded(task: Task, why: Exception, seed: int | None) -> TaskMark:
 
 
 def _judge(task: Task, asked: Instance, player: Player, hand_in: HandIn, seed: int | None) -> tuple[Feedback, PartialCredit | None]:
-    """Return the feedback on an answer, and its partial credit if it is wrong."""
+    """Judge an answer, and return the feedback and, if it is wrong, its partial credit."""
     answer, outcome = hand_in.answer, player.play()
     if task.kind != "build" or not isinstance(answer, Function) or outcome is None:
         feedback = check_with(task, asked, answer)
@@ -267,7 +270,7 @@ def _judge(task: Task, asked: Instance, player: Player, hand_in: HandIn, seed: i
     if feedback.passed or not task.partial_credit or feedback.code in ENDED:
         return feedback, None
     reached = []
-    for code in build.codes(remote, **seeds):
+    for code in build.codes(remote, **seeds):  # of all cases: the worst one counts
         if (credit := task.credit_for(code)) is None:
             return feedback, None
         reached.append(credit)
@@ -279,6 +282,7 @@ def _judge(task: Task, asked: Instance, player: Player, hand_in: HandIn, seed: i
 def _nothing_handed_in(task: Task, asked: Instance, outcome: Outcome, cells: Sequence[CodeCell], spec: LabSpec) -> Feedback:
     """Return the feedback where nothing was handed in: the error of the task's cell, if it has one."""
     for place, (sentence, code) in sorted(outcome.errors.items(), reverse=True):
+        # from the bottom: the last cell of the task counts
         if 0 <= place < len(cells) and task.key in spec.keys_in(cells[place]):
             return wrong(code, sentence)
     if not any(task.key in spec.keys_in(cell) for cell in cells):
@@ -288,7 +292,7 @@ def _nothing_handed_in(task: Task, asked: Instance, outcome: Outcome, cells: Seq
 
 
 def _is_answer(answer: Any) -> bool:
-    """Whether something was handed in: not a stub, and not the dots of the page."""
+    """Whether something was handed in: neither a stub nor the ``...`` that a lab has in place of an answer."""
     if isinstance(answer, Function):
         return not answer.stub
     if isinstance(answer, Opaque):

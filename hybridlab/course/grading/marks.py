@@ -1,4 +1,4 @@
-"""Marks: what one student has earned in one lab, as values that are written to a record and read again."""
+"""Marks: what one student has earned in one lab, as frozen values. A record of them can be written and read."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
@@ -56,7 +56,7 @@ class Marks:
     needs_person : str
         Why a person has to look at it, or empty.
     common : bool
-        Whether the sizes were those on the page, and not the student's own.
+        Whether the sizes were those in the text of the lab, and not the student's own.
     """
 
     student: str
@@ -94,6 +94,7 @@ class Marks:
         >>> Marks.from_json(marks.to_json()) == marks
         True
         """
+        # JSON has lists in place of tuples
         tasks = tuple(
             TaskMark(**{**task, "messages": tuple(task["messages"]), "remarks": tuple(task["remarks"])}) for task in record["tasks"]
         )

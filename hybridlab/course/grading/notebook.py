@@ -17,14 +17,14 @@ from typing import Any
 from hybridlab.checks import counted, short_repr
 from hybridlab.errors import HybridLabError
 
-MOST_BYTES = 5_000_000  # of a file that is handed in, and of the notebook in a zip
+MOST_BYTES = 5_000_000  # of a file that is handed in, and of the notebook in a zip; a lab without outputs has less than 0.2 MB
 MOST_CELLS_OF_CODE = 2_000
 MOST_SOURCE = 1_000_000  # characters of all code cells together
 MOST_CHARACTERS = 200  # of a name in the metadata; a longer one counts as absent
 UTF_16 = (b"\xff\xfe", b"\xfe\xff")  # how such a file begins
 WITH_CELLS, WITH_WORKSHEETS = (4,), (2, 3)  # versions of the format, by where they have their cells
 NAMES_OF_SOURCE = ("source", "input")  # where a cell has its text: from version 4 on, and before
-ADDED_FOLDERS = ("__MACOSX", ".ipynb_checkpoints")  # folders that programs add
+ADDED_FOLDERS = ("__MACOSX", ".ipynb_checkpoints")  # macOS and JupyterLab add them
 # what zipfile raises for damaged archives; RuntimeError for a password or an unknown method
 BAD_ZIP = (zipfile.BadZipFile, zlib.error, struct.error, RuntimeError, ValueError, LookupError, EOFError, OSError, OverflowError)
 
@@ -107,7 +107,7 @@ def bytes_of_a_file(path: Path, most: int = MOST_BYTES) -> bytes:
         ``not-found``, ``link``, ``not-a-file``, ``unreadable``, or ``too-large`` for more than ``most`` bytes.
     """
     name = short_repr(path.name)
-    # between the two looks at the file somebody can put a link or a pipe in its place; these flags do not exist on Windows
+    # between lstat and open, somebody can put a link or a pipe in the file's place; these flags refuse them, but Windows lacks some
     flags = os.O_RDONLY
     for flag in ("O_NOFOLLOW", "O_NONBLOCK", "O_CLOEXEC", "O_BINARY"):
         flags |= getattr(os, flag, 0)
@@ -115,7 +115,7 @@ def bytes_of_a_file(path: Path, most: int = MOST_BYTES) -> bytes:
         _refuse_other_files(os.lstat(path), name)
         with os.fdopen(os.open(path, flags), "rb") as file:
             _refuse_other_files(os.fstat(file.fileno()), name)
-            data = file.read(most + 1)
+            data = file.read(most + 1)  # one more shows that there is more
     except HybridLabError:  # it is a ValueError, too
         raise
     except FileNotFoundError:
@@ -233,7 +233,7 @@ def _unzip(data: bytes, name: str) -> bytes:
             if len(entries) != 1:
                 held = counted(len(entries), "notebook") if entries else "no notebook"
                 raise HybridLabError(f"{name} holds {held}: zip one notebook, or hand it in without a zip", "zip")
-            # other methods unpack all they have at once; zipfile reads these two a piece at a time
+            # zipfile reads these two methods piece by piece; with any other it unpacks a whole file, which can be enormous
             if entries[0].compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
                 raise HybridLabError(f"{name} is packed in an unusual way: hand in the notebook without a zip", "zip")
             with archive.open(entries[0]) as file:
@@ -249,7 +249,8 @@ def _unzip(data: bytes, name: str) -> bytes:
 
 
 def _notebooks_in(archive: zipfile.ZipFile) -> Iterator[zipfile.ZipInfo]:
+    """Yield the notebooks of an archive, without what programs have added."""
     for entry in archive.infolist():
-        *folders, file = PurePosixPath(entry.filename).parts or ("",)
+        *folders, file = PurePosixPath(entry.filename).parts or ("",)  # an entry can be without a name
         if file.lower().endswith(".ipynb") and not file.startswith(".") and not entry.is_dir() and not set(folders) & set(ADDED_FOLDERS):
             yield entry

@@ -1,4 +1,4 @@
-"""What a worker tries so that the doctor learns whether the sandbox holds. Each function returns whether it gets through.
+"""Attempts to get out of a sandbox, which show whether it holds. Each function returns whether it gets through.
 
 None of them does harm, even if nothing stops it. A worker runs this file as a cell, so it imports nothing of hybridlab.
 """
@@ -18,11 +18,11 @@ from importlib import import_module
 from pathlib import Path
 
 CAPABILITY_VERSION = 0x20080522  # of the kernel's structures
-MULTIPATH = 262  # the protocol of TCP that takes several ways
+MULTIPATH = 262  # the number of multipath TCP, a protocol of its own
 
 
 def reaches(*tries: Callable[[], object]) -> bool:
-    """Try several things, and return whether one of them is not refused."""
+    """Try several things in turn, and return whether one of them succeeds."""
     for attempt in tries:
         with contextlib.suppress(OSError, MemoryError):
             attempt()
@@ -68,7 +68,7 @@ def changes_programs() -> bool:
 def finds_open_files() -> bool:
     """Find a file, a folder or a socket that the grader has left open. The worker itself has pipes and devices."""
     modes = []
-    for number in range(256):
+    for number in range(256):  # a worker may open 64
         with contextlib.suppress(OSError):
             modes.append(os.fstat(number).st_mode)
     return not all(stat.S_ISFIFO(mode) or stat.S_ISCHR(mode) for mode in modes)
@@ -90,7 +90,8 @@ def reads_processes(grader: int) -> bool:
 
 
 def signals(grader: int) -> bool:
-    """Reach the grader with a signal, one that does nothing."""
+    """Reach the grader with a signal."""
+    # the signal 0 does nothing; the kernel only checks the right to send it
     return reaches(lambda: os.kill(grader, 0))
 
 
@@ -110,7 +111,7 @@ def imports(*names: str) -> bool:
 
 def has_rights_of_root() -> bool:
     """Be root, become root, or have a right that only root has."""
-    rights = ctypes.create_string_buffer(24)
+    rights = ctypes.create_string_buffer(24)  # two structures of three numbers of 32 bits
     ctypes.CDLL(None).capget(struct.pack("Ii", CAPABILITY_VERSION, 0), rights)
     effective, permitted, _, more_effective, more_permitted, _ = struct.unpack("6I", rights.raw)
     return (
@@ -127,7 +128,7 @@ def forks() -> bool:
         child = os.fork()
         if child == 0:
             os._exit(0)
-        os.waitpid(child, 0)
+        os.waitpid(child, 0)  # leaves no dead process behind
 
     return reaches(fork)
 
@@ -145,7 +146,7 @@ def calls_kernel(numbers: Iterable[int]) -> bool:
 def raises_limits() -> bool:
     """Raise one of the limits of this process, or find that it has none."""
     for limit in (resource.RLIMIT_AS, resource.RLIMIT_CPU, resource.RLIMIT_FSIZE, resource.RLIMIT_NOFILE, resource.RLIMIT_NPROC):
-        now, most = resource.getrlimit(limit)
+        now, most = resource.getrlimit(limit)  # only root may raise the second
         with contextlib.suppress(ValueError, OSError):
             resource.setrlimit(limit, (now, most if most == resource.RLIM_INFINITY else most + 1))
             return True
@@ -154,7 +155,7 @@ def raises_limits() -> bool:
 
 def takes_memory() -> bool:
     """Take 1.5 GB of addresses; nothing is written to them."""
-    return reaches(lambda: mmap.mmap(-1, 1536 * 2**20).close())
+    return reaches(lambda: mmap.mmap(-1, 1536 * 2**20).close())  # more than Limits.memory
 
 
 def fills_disk(files: int, megabytes: int) -> bool:
@@ -173,7 +174,7 @@ def connects(port: int) -> bool:
 
 
 def connects_on_detours(port: int) -> bool:
-    """Reach the server on several ways at once, or with data in the first packet."""
+    """Reach the server with multipath TCP or with TCP fast open, which rules for ordinary TCP can miss."""
 
     def multipath() -> None:
         with socket.socket(socket.AF_INET, socket.SOCK_STREAM, MULTIPATH) as there:
@@ -203,4 +204,4 @@ def sends_datagram(port: int) -> bool:
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as there:
             there.sendto(b"canary", ("127.0.0.1", port))
 
-    return reaches(send) and False
+    return reaches(send) and False  # the doctor asks its own socket

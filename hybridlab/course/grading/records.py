@@ -1,4 +1,4 @@
-"""Records of marks, and files that are written whole or not at all."""
+"""Records of marks in files. Each file is written whole or not at all."""
 
 import json
 from contextlib import suppress
@@ -17,6 +17,7 @@ def write_whole(path: Path, text: str | bytes) -> Path:
     HybridLabError
         ``not-writable``.
     """
+    # in the same folder, so that the new name takes effect at once, and nobody ever sees half a file
     beside = path.with_name(path.name + ".tmp")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -53,6 +54,7 @@ def read_records(folder: Path) -> list[Marks]:
 
 
 def _read(path: Path) -> Marks:
+    # a damaged file can hold any JSON, so each of these errors can come from a value in it
     try:
         marks = Marks.from_json(json.loads(path.read_bytes()))
         damage = _damage(marks, path)
@@ -73,4 +75,5 @@ def _damage(marks: Marks, path: Path) -> str:
             return f"{task.points} of {task.out_of} points"
     if not all(isinstance(text, str) for text in texts):
         return "a field is no text"
+    # a record that was renamed or copied would count for another student
     return "" if path.stem == file_name(marks.student) else f"it is the record of {marks.student}"

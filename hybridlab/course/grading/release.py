@@ -1,4 +1,4 @@
-"""Releases a lab to a class, behind a gate: nothing is released unless the marks of known submissions are right."""
+"""The release of a lab to a class, behind a gate: nothing is released unless the marks of known submissions are right."""
 
 import json
 import secrets
@@ -22,7 +22,7 @@ from hybridlab.course.grading.specs import LabSpec, spec_of
 from hybridlab.course.tasks import Build, Instance, Question, Student, Task
 from hybridlab.errors import HybridLabError
 
-CLASS = ("ana", "ben", "chi")  # whose sizes and twists the gate tries
+CLASS = ("ana", "ben", "chi")  # the students whose sizes and twists the gate tries
 Tell = Callable[[str], None]
 
 
@@ -60,7 +60,7 @@ def gates(lab: str, launcher: Launcher, course: str, tell: Tell = lambda what: N
         Gets a few words on what is tried next.
     """
     spec = spec_of(reference(lab))
-    seed = secrets.randbits(62) + 1
+    seed = secrets.randbits(62) + 1  # never 0, the seed of the public cases
     trial = _Trial(spec, launcher, seed)
     tell("the worked solutions")
     yield Gate("the worked solutions get all points", 1, tuple(trial.below(_reference(spec), 1.0)))
@@ -105,13 +105,13 @@ def release(lab: str, out: Path, launcher: Launcher, course: str, tell: Tell = l
 
 
 class _Trial:
-    """Marks notebooks, with hidden cases that are drawn anew for each release."""
+    """Trial marks of notebooks, with hidden cases that are drawn anew for each release."""
 
     def __init__(self, spec: LabSpec, launcher: Launcher, seed: int) -> None:
         self.spec, self._launcher, self._seed = spec, launcher, seed
 
     def points(self, cells: Sequence[CodeCell], student: Student | None = None) -> dict[str, float]:
-        """Return the points of each task, as shares of all its points."""
+        """Mark a notebook, and return the share of its points that each task has earned."""
         seconds = self._launcher.limits.seconds_a_notebook
         marks = list(mark(cells, self.spec, student, self._launcher.open, seconds, lambda key: self._seed))
         if failed := [each for each in marks if each.code in NOT_GRADED]:
@@ -119,11 +119,13 @@ class _Trial:
         return {each.key: each.points / each.out_of for each in marks}
 
     def below(self, cells: Sequence[CodeCell], least: float) -> Iterator[str]:
+        """Yield a sentence for each task that has earned a smaller share."""
         for key, share in self.points(cells).items():
             if share < least:
                 yield f"{key} gets {share:.0%}"
 
     def above(self, cells: Sequence[CodeCell], most: float) -> Iterator[str]:
+        """Yield a sentence for each task that has earned a larger share."""
         for key, share in self.points(cells).items():
             if share > most:
                 yield f"{key} gets {share:.0%}"
@@ -139,8 +141,8 @@ def _empty_copy(lab: str) -> list[CodeCell]:
 
 
 def _try_wrong_answers(spec: LabSpec, course: str) -> Gate:
-    """Try the wrong value of each known mistake, and the program of each known mistake, on the page and for some students."""
-    tried, faults = 0, dict[str, None]()
+    """Try the wrong value or program of each known mistake, with the sizes in the text and with those of some students."""
+    tried, faults = 0, dict[str, None]()  # a dict, because students can have the same size, and then the same fault
     for task in spec.tasks:
         for asked in (task.instance(None), *(task.personal(Student(name, course).seed(task.key)) for name in CLASS)):
             for mistake, passes in _mistakes(task, asked):
@@ -166,7 +168,7 @@ def _wrong_numbers(question: Question) -> Iterator[tuple[str, Any]]:
     right = [number.truth for number in question.numbers]
     for place, number in enumerate(question.numbers):
         for value, code, _ in number.mistakes:
-            if isinstance(value, str):  # a rule
+            if isinstance(value, str):  # a rule has no value that could be tried
                 continue
             if not number.meets(value, number.truth):  # with some numbers a mistake changes nothing
                 answer = [np.asarray(each).tolist() for each in (*right[:place], value, *right[place + 1 :])]

@@ -1,4 +1,4 @@
-"""Reports on the marks of a class: tables for the instructor, files for Gradescope, Classroom 50 and CI, feedback for students."""
+"""Reports on the marks of a class: tables for the instructor, files for Gradescope, Classroom 50 and CI, and feedback for students."""
 
 import csv
 import json
@@ -17,8 +17,8 @@ from hybridlab.course.grading.records import write_whole
 from hybridlab.errors import HybridLabError
 
 HIDDEN_CASES = "Tasks with a function were tried on hidden cases that nobody saw before."
-MOST_LINES = 60  # lines of feedback on one task
-# the fields of Classroom 50 that only its runner knows, and the environment variables in which it says them
+MOST_LINES = 60  # lines of feedback on one task; text of the student can be in them
+# fields of Classroom 50 that only its runner knows, and the environment variables in which the runner has them
 RUNNER = {
     "assignment_type": "ASSIGNMENT_TYPE",
     "submission": "SUBMISSION_TAG",
@@ -101,6 +101,7 @@ def verdict(task: TaskMark) -> str:
 
 def _sentences(task: TaskMark) -> list[str]:
     """Return the messages and remarks of a task as :func:`hybridlab.check` lays them out, without its first line."""
+    # the student sees the same layout as in a notebook, so Feedback prints it
     lines = [line for text in (*task.messages, *task.remarks) for line in visible(text).split("\n")]
     lines = [cut(line) for line in lines[:MOST_LINES]] + ["..."] * (len(lines) > MOST_LINES)
     return [no_command(line) for line in repr(Feedback(False, tuple(lines))).split("\n")[1:]]
@@ -115,11 +116,13 @@ def _points(marks: Marks) -> str:
 
 
 def _ran_hidden_cases(marks: Marks) -> bool:
+    """Whether a task was tried on hidden cases."""
     return any(task.seed is not None for task in marks.tasks)
 
 
 def _csv(rows: Iterable[Sequence[str | float]]) -> str:
     text = StringIO()
+    # every cell goes through for_cell: a name or a remark can come from a student
     csv.writer(text, lineterminator="\n").writerows([for_cell(value) for value in row] for row in rows)
     return text.getvalue()
 
@@ -133,6 +136,7 @@ def _task_keys(marks: Iterable[Marks]) -> list[str]:
 
 
 def _grades(marks: Sequence[Marks]) -> Iterator[list[str | float]]:
+    """Yield a row for each student."""
     keys = _task_keys(marks)
     yield ["student", "lab", "points", "out of", "percent", *keys, "needs a person", "remarks"]
     for each in marks:
@@ -144,13 +148,14 @@ def _grades(marks: Sequence[Marks]) -> Iterator[list[str | float]]:
 
 
 def _statistics(marks: Sequence[Marks]) -> Iterator[list[str | float]]:
-    """Yield a row for each task. The share is that of the mean points in those of a right answer."""
+    """Yield a row for each task. Its share is the mean of the points that students have earned, divided by those of a right answer."""
     yield ["task", "title", "out of", "students", "passed", "partly", "nothing handed in", "mean points", "share", "most frequent mistakes"]
     for key in _task_keys(marks):
         tasks = [task for each in marks for task in each.tasks if task.key == key]
         passed = sum(task.points >= task.out_of for task in tasks)
         partly = sum(0 < task.points < task.out_of for task in tasks)
         codes = Counter(task.code for task in tasks)
+        # the most frequent first, and equal counts by their codes
         mistakes = sorted((-count, code) for code, count in codes.items() if code not in {"passed", "nothing-handed-in"})
         mean, out_of = sum(task.points for task in tasks) / len(tasks), tasks[0].out_of
         counts = [len(tasks), passed, partly, codes["nothing-handed-in"]]
@@ -160,6 +165,7 @@ def _statistics(marks: Sequence[Marks]) -> Iterator[list[str | float]]:
 
 
 def _junit(marks: Sequence[Marks]) -> bytes:
+    """Return the marks as JUnit XML, which CI systems show: a suite for each student, a failure for each task that lacks points."""
     suites = ElementTree.Element("testsuites")
     for each in marks:
         failures = sum(task.points < task.out_of for task in each.tasks)
@@ -200,10 +206,11 @@ def _gradescope(marks: Marks) -> dict[str, Any]:
 def _classroom50(marks: Marks, runner: Mapping[str, str] | None) -> dict[str, Any]:
     """Return the result of a student as Classroom 50 reads it: github.com/foundation50/classroom50, wiki page Advanced-Autograding.
 
-    It takes whole points only: a part of a point is left out.
+    Its points are whole numbers, so they are rounded down.
     """
     known = {"classroom": for_log(marks.course), "assignment": for_log(marks.lab), "owner": for_log(marks.student)}
     if runner is not None:
+        # the runner knows better whose work it runs
         known = {field: runner.get(field.upper(), ours) for field, ours in known.items()}
         known |= {field: runner[variable] for field, variable in RUNNER.items() if variable in runner}
         known["datetime"] = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
@@ -222,7 +229,7 @@ def _classroom50(marks: Marks, runner: Mapping[str, str] | None) -> dict[str, An
 
 
 def _feedback(marks: Marks) -> str:
-    """Return the feedback for a student in Markdown. Text that the student may have written stands in blocks where nothing is obeyed."""
+    """Return the feedback for a student in Markdown. Text that the student may have written stands in blocks where signs mean nothing."""
     lines = [
         f"# {for_markdown(marks.lab)}: {_points(marks)}",
         "",

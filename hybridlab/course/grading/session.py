@@ -1,4 +1,4 @@
-"""The grader's end of a worker: requests with a deadline, functions that live in the worker, and the reasons why a worker ends."""
+"""The grader's end of the conversation with a worker: requests with a deadline, and functions that live in the worker."""
 
 import builtins
 import contextlib
@@ -25,16 +25,16 @@ from hybridlab.errors import HybridLabError
 CHUNK = 65536  # bytes that are read at once
 MOST_LINES = 10_000  # of a cell
 SECONDS_TO_END = 30.0  # for what a worker has started, after the worker was stopped
-MOST_WAITING = 2  # lines that nobody has asked for; after one, the worker ends
+MOST_WAITING = 2  # lines in the queue; a worker that sends one without a request is ended, so more are never read
 BUILTIN_ERRORS = {name: kind for name, kind in vars(builtins).items() if isinstance(kind, type) and issubclass(kind, BaseException)}
 
 
 class Ended(HybridLabError):
-    """The worker has ended: it was late, it broke off, or it said what nobody had asked. What it was asked is lost."""
+    """The worker has ended: it was late, it broke off, or it sent what nobody had asked for. Its functions and values are lost."""
 
 
 class Budget:
-    """The seconds that a notebook may still use."""
+    """The seconds that a notebook may still use. It changes, because all workers of a notebook share it."""
 
     def __init__(self, seconds: float) -> None:
         self.left = seconds
@@ -58,7 +58,7 @@ class Session:
     calls : bytes
         A filter of system calls that the worker puts on itself.
     echo : bool
-        Whether the texts of errors are repeated. They are not when work is graded, because they could tell of hidden cases.
+        Whether sentences repeat the texts of the student's errors. When work is graded they do not: a text can give hidden cases away.
     """
 
     def __init__(
@@ -73,10 +73,10 @@ class Session:
         echo: bool = False,
     ) -> None:
         self._limits, self._budget, self._echo = limits, budget, echo
-        self._nonce, self._id = secrets.token_hex(16), 0
-        self._held: dict[int, Any] = {}
+        self._nonce, self._id = secrets.token_hex(16), 0  # each reply repeats both; other lines in the pipe are no replies
+        self._held: dict[int, Any] = {}  # values of this process that the worker knows by a number
         self._numbers = itertools.count()
-        self._refused_with = ""
+        self._refused_with = ""  # the last error that a function of this process has raised for the worker
         self.alive = True
         self.busy = False  # whether it has been asked, and has not replied
         self._process = start()
@@ -87,7 +87,7 @@ class Session:
         self._ask("start", begin, limits.seconds_a_notebook)
 
     def run(self, source: str, cell: str) -> tuple[list[tuple[str, Any]], dict[str, Any] | None]:
-        """Run a cell. Return what was handed in, as pairs of a task's key and an answer, and what is known of an error."""
+        """Run a cell. Return the answers that it has handed in, as pairs with the keys of their tasks, and a description of its error."""
         reply = self._ask_in_time("run", {"source": source, "cell": cell})
         handed, error = reply.get("handed", []), reply.get("error")
         try:
@@ -109,7 +109,12 @@ class Session:
             The function raised an error, changed its arguments or returned what shares their memory.
         """
         sent = [encoded(argument, self._keep) for argument in arguments]
-        asked = {"function": function, "arguments": sent, "fresh": fresh, "cell": cell}  # not whether it must raise an error
+        asked = {
+            "function": function,
+            "arguments": sent,
+            "fresh": fresh,
+            "cell": cell,
+        }  # it does not say whether the case must be refused: that would give the answer away
         try:
             reply = self._ask_in_time("call", asked)
         except Ended as why:
@@ -119,8 +124,9 @@ class Session:
         error = reply.get("error")
         if isinstance(error, dict) and error.get("name") and provide(str(error["name"])):
             return self.call(function, arguments, fresh=fresh, cell=cell, provide=provide)
+        # a worker reports this warning in every call; here it is an error, unless the case must be refused
         if not error and not refusing.get() and isinstance(reply.get("warned"), list):
-            error = next(iter(reply["warned"]), None)  # a NaN has become a whole number that differs from machine to machine
+            error = next(iter(reply["warned"]), None)  # the whole number that a NaN becomes differs from machine to machine
         if error:
             raise _relayed_error(*self.describe_error(error, cell), error)
         if reply.get("changed"):
@@ -129,12 +135,12 @@ class Session:
             result = self._decode(reply["result"])
         except (KeyError, TypeError, ValueError, RecursionError):
             raise Relayed(str(self._end("ended", "what it answered cannot be read")), "ended") from None
-        if sentence := SHARED.get(str(reply.get("shared"))):  # a name in it could tell of hidden cases
+        if sentence := SHARED.get(str(reply.get("shared"))):  # without names of arrays, which the worker could choose
             raise Relayed(sentence.format(arrays="two arrays of the result"), reply["shared"])
         return result
 
     def describe_error(self, error: Any, cell: str) -> tuple[str, str]:
-        """Return a sentence and a code about an error of the student's code."""
+        """Return a sentence and a code for an error of the student's code, as the worker describes it."""
         error = error if isinstance(error, dict) else {}
         text = str(error.get("text", ""))[:300] if self._echo else ""
         if error.get("kind") == "signature":
@@ -143,11 +149,11 @@ class Session:
             ), "signature"
         if error.get("kind") == "too-large":
             return f"the result is too large: at most {MOST_BYTES:,} bytes are read", "too-large"
-        number = error.get("line")  # a large one could tell of arguments
+        number = error.get("line")  # a large number could smuggle arguments of hidden cases out
         line = f"line {number} of {cell} raises" if type(number) is int and 0 < number < MOST_LINES else "the function raises"
         if error.get("kind") == "refused" and self._refused_with:
             return f"{line} an error: {self._refused_with}", "raises"
-        kind = str(error.get("type", ""))
+        kind = str(error.get("type", ""))  # the name of a class of the student could smuggle them out, too
         named = kind if self._echo or kind in BUILTIN_ERRORS else "an error of its own kind"
         return f"{line} {named}" + (f": {text}" if text else ""), "raises"
 
@@ -156,7 +162,7 @@ class Session:
         self.alive = False
         self._kill()
         with contextlib.suppress(OSError):
-            self._process.stdin.close()  # ends a worker whose bubblewrap was killed too early to take the worker with it
+            self._process.stdin.close()  # ends the worker if bubblewrap was killed before it could end its worker
         self._process.wait()
         self._reader.join(SECONDS_TO_END)
         if self._reader.is_alive():
@@ -166,10 +172,12 @@ class Session:
             self._process.stdout.close()
 
     def _kill(self) -> None:
+        """Kill the worker and all that it has started in its group. Windows has no groups."""
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self._process.pid, signal.SIGKILL) if hasattr(os, "killpg") else self._process.kill()
 
     def _ask_in_time(self, do: str, request: dict[str, Json]) -> dict[str, Any]:
+        """Send a request within the seconds that a cell and the notebook have left, and return the reply."""
         if self._budget.left <= 0:
             raise self._end("too-slow", f"the notebook has used its {self._limits.seconds_a_notebook:g} s")
         begun = time.monotonic()
@@ -182,7 +190,7 @@ class Session:
         """Send a request, answer the worker's own requests, and return its reply."""
         if not self.alive:
             raise Ended("the worker has ended before", "ended")
-        if not self._lines.empty():
+        if not self._lines.empty():  # a line that came after the last reply
             raise self._end("unasked", "it broke off" if self._lines.get() is None else "it said what nobody had asked")
         self._id += 1
         deadline = time.monotonic() + seconds
@@ -194,7 +202,7 @@ class Session:
         return reply
 
     def _send(self, message: dict[str, Json], deadline: float) -> None:
-        """Write a line for the worker. A worker that reads nothing is ended, because the pipe would be full for ever."""
+        """Write a line for the worker. A worker that does not read it in time is killed: a full pipe takes no more."""
         waiting = threading.Timer(max(0.0, deadline - time.monotonic()), self._kill)
         waiting.daemon = True
         waiting.start()
@@ -207,6 +215,7 @@ class Session:
             waiting.cancel()
 
     def _receive(self, deadline: float, seconds: float) -> dict[str, Any]:
+        """Return the next line of the worker, which must be the reply to the last request, or a call of a function of the grader."""
         try:
             line = self._lines.get(timeout=max(0.0, deadline - time.monotonic()))
         except queue.Empty:
@@ -233,7 +242,7 @@ class Session:
             thread = int(request["thread"])
         except (KeyError, TypeError, ValueError, RecursionError, AttributeError):
             raise self._end("ended", "what it asked cannot be read") from None
-        caller = relayed_from.set(thread)
+        caller = relayed_from.set(thread)  # for functions that must know which thread of the worker calls
         try:
             result = function(*arguments, **named)
         except Later:
@@ -244,13 +253,14 @@ class Session:
         finally:
             relayed_from.reset(caller)
         arrays = [(place, array) for place, array in enumerate(arguments) if isinstance(array, np.ndarray)]
+        # a function may write into an array that it gets; the worker has a copy, and must change it, too
         changed = [[place, now] for place, array in arrays if (now := encoded(array)) != request["arguments"][place]]
         given_back = next((place for place, array in arrays if array is result), None)
         same = {} if given_back is None else {"same": given_back}
         return {"value": None if same else encoded(result, self._keep), "changed": changed, **same}
 
     def _keep(self, value: Any) -> Json:
-        """Keep a value here, and return what stands for it in the worker."""
+        """Hold a value for the worker, and return the JSON that stands for it there."""
         number = next(self._numbers)
         self._held[number] = value
         return {"handle": [number, callable(value)]}
@@ -259,6 +269,7 @@ class Session:
         return decoded(content, self._look_up)
 
     def _look_up(self, name: str, content: Json) -> Any:
+        """Return the value behind JSON that is no plain value: one that is held here, or a function of the worker."""
         if name == "handle":
             number = content[0]
             return self._held[number] if number in self._held else Opaque("object of an earlier call")
@@ -270,6 +281,7 @@ class Session:
         raise ValueError("a value of an unknown type")
 
     def _end(self, code: str, why: str) -> Ended:
+        """End the worker, and return the error to raise."""
         self.close()
         return Ended(why, code)
 
@@ -288,7 +300,7 @@ class Session:
             if not chunk or len(rest) > MOST_BYTES or self._lines.qsize() > MOST_WAITING:
                 self._lines.put(None)
                 break
-        while chunk and self.alive:  # nothing more is kept; the pipe is emptied, so that nobody waits for it
+        while chunk and self.alive:  # the rest is dropped; a full pipe would stop the worker, and whatever else writes to it
             try:
                 chunk = os.read(stream, CHUNK)
             except OSError:
@@ -296,7 +308,7 @@ class Session:
 
 
 def _relayed_error(sentence: str, code: str, error: Any) -> Relayed:
-    """Return the error for a judge. Its context tells what kind of error it was, as with a function of this process."""
+    """Return the error for a judge. Its context has the kind of the student's error, as with a function of this process."""
     relayed = Relayed(sentence, code)
     kind = BUILTIN_ERRORS.get(str(error.get("type"))) if isinstance(error, dict) else None
     if kind is not None and issubclass(kind, (ArithmeticError, ValueError, RuntimeWarning)) and not issubclass(kind, UnicodeError):
@@ -317,13 +329,13 @@ class Remote:
     Parameters
     ----------
     session : Session
-        Where it lives.
+        The session with the worker that has it.
     function : Function
-        Which one it is.
+        The function, as the worker knows it.
     fresh : bool
         Whether arrays in its result must have memory of their own.
     cell : str
-        What its cell is called in sentences.
+        The words for its cell in sentences.
     provide : callable
         Takes a name that the function misses, and returns whether it exists now.
     """

@@ -1,4 +1,4 @@
-"""What a lab asks for: its tasks, the cells that it gives, and how each answer is handed in. It is read from the lab's own notebook."""
+"""What a lab asks for: its tasks, the cells that it gives, and the statement that hands in each answer. The lab's own notebook says it."""
 
 import ast
 import json
@@ -12,6 +12,7 @@ from typing import Any
 from hybridlab.course.grading.notebook import CodeCell
 from hybridlab.course.tasks import TASKS, Task
 
+# a call of check, and the task in it
 HAND_IN = re.compile(r"""\bcheck\(\s*["']([\w.]+)["']""")
 
 
@@ -73,11 +74,11 @@ class LabSpec:
 
     @property
     def imports(self) -> tuple[str, ...]:
-        """The cells that do nothing but import. They run before everything else."""
+        """The cells that do nothing but import. They run before all others, because a student can have deleted them."""
         return tuple(cell.source for cell in self.given if cell.imports)
 
     def gives(self, source: str) -> bool:
-        """Whether a cell is one that the lab gives, unchanged."""
+        """Whether the lab gives this cell, unchanged."""
         return any(_bare(source) == _bare(cell.source) for cell in self.given)
 
     def keys_in(self, cell: CodeCell) -> tuple[str, ...]:
@@ -86,10 +87,11 @@ class LabSpec:
         return tuple(key for key in keys if key in self.stubs)
 
     def providers(self, name: str, keys: Sequence[str]) -> tuple[str, ...]:
-        """Return the cells that the lab gives above the tasks ``keys`` and that must run, in this order, so that a name exists."""
+        """Return the cells of the lab that must run, in this order, so that a name exists: only those above the tasks ``keys``."""
+        # a cell below the task can give the name another value
         before = max((self.places[key] for key in keys if key in self.places), default=math.inf)
         wanted, needed = {name}, list[GivenCell]()
-        for cell in reversed(self.given):
+        for cell in reversed(self.given):  # from the bottom: what a needed cell uses is defined above it
             if cell.place < before and cell.defines & wanted and not cell.imports:
                 needed.append(cell)
                 wanted |= cell.uses
@@ -104,7 +106,7 @@ def spec_of(path: Path) -> LabSpec:
     path : Path
         The lab's own notebook, with its solutions.
     """
-    lab = path.name[:5]
+    lab = path.name[:5]  # of "lab02_one_f_one_b.ipynb"
     cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
     title = _source(cells[0]).splitlines()[0].lstrip("# ")
     code = [(_source(cell), cell["metadata"].get("tags", [])) for cell in cells if cell["cell_type"] == "code"]
@@ -112,9 +114,9 @@ def spec_of(path: Path) -> LabSpec:
     solutions: dict[str, str] = {}
     places: dict[str, int] = {}
     for place, (source, tags) in enumerate(code):
-        kept = stubs if "task" in tags else solutions if "solution" in tags else {}
-        kept.update(dict.fromkeys(HAND_IN.findall(source), source))
-        places.update(dict.fromkeys(HAND_IN.findall(source) if kept is stubs else [], place))
+        cells_of_tasks = stubs if "task" in tags else solutions if "solution" in tags else {}
+        cells_of_tasks.update(dict.fromkeys(HAND_IN.findall(source), source))
+        places.update(dict.fromkeys(HAND_IN.findall(source) if cells_of_tasks is stubs else [], place))
     return LabSpec(
         lab,
         title,
@@ -137,11 +139,16 @@ def _bare(source: str) -> str:
 
 
 def _hand_in(source: str) -> str:
+    """Return the last statement of a stub, which hands in."""
     last = ast.parse(source).body[-1]
     return ast.unparse(last)
 
 
 def _given(source: str, place: int) -> GivenCell:
+    """Return a cell with the names that it defines and uses.
+
+    Names inside its functions count, too. At worst a cell runs that would not be needed.
+    """
     tree = ast.parse(source)
     nodes = list(ast.walk(tree))
     names = [node for node in nodes if isinstance(node, ast.Name)]

@@ -1,4 +1,4 @@
-"""A folder of submissions: which files are hand-ins of a lab, and whose they are."""
+"""A folder of submissions: the files that are hand-ins of a lab, and the student of each."""
 
 import os
 import re
@@ -43,6 +43,7 @@ def student_of(path: Path, root: Path) -> str:
         *folders, file = Path(path).relative_to(root).parts
     except ValueError:
         raise HybridLabError(f"{str(path)!r} is not in the folder {str(root)!r}", "not-found") from None
+    # NFC: a letter with an accent is one character here and two on macOS
     stem = unicodedata.normalize("NFC", Path(file).stem)
     names = [_without_lab(unicodedata.normalize("NFC", folder)) for folder in folders[:1]]
     canvas = CANVAS.fullmatch(stem)
@@ -91,9 +92,10 @@ def find_submissions(folder: Path, lab: str) -> dict[str, list[Path]]:
 
 
 def _handed_in(folder: Path) -> Iterator[Path]:
+    """Yield the files that can be hand-ins, in an order that is the same on every system."""
     for place, folders, files in os.walk(folder):
         folders[:] = sorted(name for name in folders if not name.startswith(".") and name not in NOT_READ)
-        for name in sorted(files):
+        for name in sorted(files):  # os.walk enters only the folders that are left in the list above
             if not name.startswith(".") and name.lower().endswith(SUFFIXES):
                 yield Path(place) / name
 
@@ -112,7 +114,7 @@ def _without_lab(name: str) -> str:
     >>> _without_lab("ana_lab02_one_f_one_b"), _without_lab("lab2"), _without_lab("lab02_packed")
     ('ana', '', '')
     """
-    for path in lab_notebooks().values():
+    for path in lab_notebooks().values():  # the long names, too: lab02_one_f_one_b
         name = re.sub(re.escape(path.stem), path.stem[:5], name, flags=re.IGNORECASE)
     rest = NUMBERED.sub("", name, count=1)
     return "" if rest == "_packed" else rest.strip(AT_THE_ENDS)

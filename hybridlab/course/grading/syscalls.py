@@ -1,7 +1,7 @@
-"""A filter of system calls for workers: what a program can ask of the kernel although it sees no file, no network and no other process.
+"""A filter of system calls for workers. It closes what a sandbox leaves open although it hides files, network and other processes.
 
-Without it a worker could stop the first process of its sandbox and run inside it, which has no limits; keep memory that no limit counts;
-and leave notes in the keyring of the session, where the worker of the next submission finds them.
+Without it a worker could take over the first process of its sandbox, which has no limits. It could hold memory that no limit counts. It
+could leave notes in the keyring of the session, where the worker of the next submission finds them.
 """
 
 import errno
@@ -10,7 +10,7 @@ import platform
 import struct
 from collections.abc import Iterable, Mapping
 
-# each call with its number on x86_64, and on aarch64
+# the number of each refused call on x86_64, and on aarch64
 REFUSED = {
     "ptrace": (101, 117),
     "process_vm_readv": (310, 270),
@@ -42,13 +42,16 @@ REFUSED = {
     "fsmount": (432, 432),
     "mount_setattr": (442, 442),
 }
-MACHINES = {"x86_64": (0, 0xC000003E), "aarch64": (1, 0xC00000B7)}  # the place above, and the kernel's number of the machine
+MACHINES = {
+    "x86_64": (0, 0xC000003E),
+    "aarch64": (1, 0xC00000B7),
+}  # the place of its numbers above, and the number by which the kernel knows it
 LOAD, EQUAL, AT_LEAST, HAS, RETURN = 0x20, 0x15, 0x35, 0x45, 0x06  # instructions of the kernel's filter
 Instruction = tuple[int, int, int, int]  # what it does, how many to skip if it holds and if not, and its number
 ALLOW, REFUSE = 0x7FFF0000, 0x00050000 | errno.EPERM
 NO_SUCH_CALL = 0x00050000 | errno.ENOSYS  # as a kernel without this call answers
 CLONE3, CLONE_THREAD = 435, 0x10000  # a call, and the flag of clone for a thread
-X32 = 0x40000000  # from this number on: calls of the second way to call on x86_64
+X32 = 0x40000000  # from this number on, x86_64 has calls of programs with pointers of 32 bits
 
 
 def call_filter(machine: str) -> bytes:
@@ -66,7 +69,7 @@ def call_filter(machine: str) -> bytes:
 
 
 def threads_filter(machine: str) -> bytes:
-    """Return the filter for a worker that may start threads: it starts no processes. Empty for a machine whose numbers are not known here.
+    """Return the filter for a worker that may start threads but no processes. Empty for a machine whose numbers are not known here.
 
     A new thread and a new process are one call, ``clone``, which tells them apart by a flag. The flags of ``clone3`` cannot be seen by a
     filter, so it is answered as by a kernel without it; programs then use ``clone``.
@@ -101,11 +104,11 @@ def _assemble(number: int, answers: Mapping[int, int], more: Iterable[Instructio
 
 
 def filter_pipe() -> int | None:
-    """Return the end of a pipe from which the filter for this machine can be read; None if there is none."""
+    """Return the end of a pipe from which bubblewrap reads the filter for this machine; None if there is no filter."""
     program = call_filter(platform.machine())
     if not program:
         return None
     reading, writing = os.pipe()
-    os.write(writing, program)
+    os.write(writing, program)  # does not wait: a pipe holds more than this
     os.close(writing)
     return reading

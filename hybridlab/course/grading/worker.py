@@ -1,7 +1,7 @@
 """The worker: a program that runs a student's cells and functions, and answers each request with one line of JSON.
 
-It needs the standard library alone, and numpy where a value is an array; it imports nothing of hybridlab. The student's code shares this
-process and can do with it what it likes. So the worker knows no right answer, and whatever it says is taken for what the student says.
+It needs Python's own library, and numpy where a value is an array; it imports nothing of hybridlab. The student's code shares this process
+and can change anything in it. So the worker knows no right answer, and the grader trusts it no more than the student.
 
 The requests are lines of JSON: ``start``, ``run`` (a cell) and ``call`` (a function). While a function runs, it can call functions of the
 grader: then the worker sends a request of its own, and reads the reply.
@@ -35,18 +35,20 @@ else:
     from hybridlab.course.results import is_stub, listed, shared_memory
     from hybridlab.course.values import Json, decoded, encoded
 
-MOST_BYTES = 1_000_000  # of a line
+MOST_BYTES = 1_000_000  # of a line; the grader reads no longer one
 SENT_AS_TEXT = ("hybridlab.schedule.schedule", "Schedule"), ("hybridlab.schedule.ops", "Op")  # handed in as their text
 FROM_THE_FUTURE = __future__.annotations.compiler_flag
-TIMED = re.compile(r"^(\s*)%time(?:it)?\s+(?=[^-\s])")  # the statement behind it runs
+TIMED = re.compile(r"^(\s*)%time(?:it)?\s+(?=[^-\s])")  # a magic of IPython; the statement behind it runs
+# "files = !ls": the name gets None
 CAPTURED = re.compile(r"^(\s*[\w, ]+=\s*)[!%].*")
+# "%matplotlib inline", "!ls", "?print", "print?": the line does nothing
 MAGIC = re.compile(r"^(\s*)(?:[%!?].*|[\w.]+\?\??\s*)$")
-SECONDS_TO_RETRY = 0.002  # seconds until a function is called again that could not answer yet
+SECONDS_TO_RETRY = 0.002  # until a function of the grader is called again that could not answer yet
 RELEASED: deque[int] = deque()  # numbers of handles that the student's code no longer holds
 
 
 class Handle:
-    """A value that stays on the other side. Here it is a number; on the other side it lives as long as this object does."""
+    """A value of the grader. Here it is a number; the grader holds the value as long as this object lives."""
 
     def __init__(self, number: int, ask: Callable[..., Any] | None = None) -> None:
         self._number, self._ask = number, ask
@@ -58,11 +60,11 @@ class Handle:
         return self._ask(self._number, arguments, named)
 
     def __del__(self) -> None:
-        RELEASED.append(self._number)
+        RELEASED.append(self._number)  # Python may call this in any thread, even in the middle of a request: nothing is sent here
 
 
 class Missing:
-    """What stands for something that cannot be imported here. Using it raises an error that says so."""
+    """A stand-in for something that cannot be imported here. An error says so only when the student's code uses it."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -82,7 +84,7 @@ class NotThere(ImportError):
 
 
 class _Anyone:
-    """What stands for ``hybridlab.Student``: it hands in, and knows nothing of the student."""
+    """A stand-in for ``hybridlab.Student``: it hands in, and knows nothing of the student."""
 
     def __init__(self, *arguments: Any, **named: Any) -> None:
         self.check = _GIVEN["check"]
@@ -91,11 +93,11 @@ class _Anyone:
         """Show nothing."""
 
 
-_GIVEN: dict[str, Any] = {"Student": _Anyone}  # what a notebook imports from hybridlab, and has here in every worker
+_GIVEN: dict[str, Any] = {"Student": _Anyone}  # stand-ins for names of hybridlab that a notebook needs in every worker
 
 
 def _stand_in(statement: ast.stmt, alias: Any) -> Any:
-    """Return what a name that is imported from hybridlab stands for here, if it is not what the library has."""
+    """Return the stand-in for a name that is imported from hybridlab; None if there is none."""
     from_there = isinstance(statement, ast.ImportFrom) and (statement.module or "").partition(".")[0] == "hybridlab"
     return _GIVEN.get(getattr(alias, "name", "")) if from_there else None
 
@@ -117,6 +119,7 @@ class Worker:
         self._handed: list[tuple[str, Any]] = []
         self._functions: list[Any] = []
         _GIVEN.update(check=self._check, part=self._part)
+        # as in a notebook, where the code below `if __name__ == "__main__"` runs
         self._names: dict[str, Any] = {"__name__": "__main__", **_GIVEN, "display": lambda *values, **named: None}
 
     def serve(self) -> None:
@@ -130,7 +133,7 @@ class Worker:
         """Set limits, which the student's code cannot raise again, the folders of packages, and a filter of system calls in hexadecimal."""
         self._nonce = nonce
         if limits:
-            import resource
+            import resource  # Windows has none; there a worker gets no limits
 
             for name, most in limits.items():
                 resource.setrlimit(getattr(resource, f"RLIMIT_{name}"), (most, most))
@@ -140,7 +143,7 @@ class Worker:
         return {}
 
     def do_run(self, source: str, cell: str) -> dict[str, Json]:
-        """Run a cell, one statement after the other. What needs something that cannot be imported is left out."""
+        """Run a cell, one statement after the other. A statement that needs something missing is left out, and the others run."""
         self._handed = []
         error = None
         try:
@@ -154,12 +157,12 @@ class Worker:
         return {"handed": [[str(key)[:40], encoded(answer, self._encode_other)] for key, answer in self._handed], "error": error}
 
     def do_call(self, function: int, arguments: list[Json], fresh: bool, cell: str) -> dict[str, Json]:
-        """Call a function that was handed in. Warnings of invalid casts are told; whether one is an error, the other side knows."""
+        """Call a function that was handed in. A warning of an invalid cast is reported; the grader decides whether it is an error."""
         called = self._functions[function]
         given = [decoded(argument, self._look_up) for argument in arguments]
         try:
             inspect.signature(called).bind(*given)
-        except TypeError as why:
+        except TypeError as why:  # before the call, so that an error inside it is not taken for this one
             return {"error": {"kind": "signature", "text": str(why)[:300]}}
         except ValueError:
             pass  # a function written in C has no signature
@@ -172,16 +175,18 @@ class Worker:
         except BaseException as why:
             return {"error": self._describe_error(why, cell)}
         finally:
-            with self._relay:  # after the reply to a thread that has asked before
+            with self._relay:  # a thread that is asking gets its reply first
                 self._calling = 0
+        # the grader would see no change, because each call gets a copy
         after = [encoded(argument, self._encode_other) for argument in given]
         changed = [place for place, (now, before) in enumerate(zip(after, arguments, strict=True)) if json.dumps(now) != json.dumps(before)]
-        told = [_describe_warning(each, cell) for each in warned[:1]]
+        reported = [_describe_warning(each, cell) for each in warned[:1]]
         shared = shared_memory(result, given) if fresh else None
-        return {"result": encoded(result, self._encode_other), "changed": changed, "shared": shared and shared[0], "warned": told}
+        return {"result": encoded(result, self._encode_other), "changed": changed, "shared": shared and shared[0], "warned": reported}
 
     def _run(self, statement: ast.stmt, cell: str) -> None:
-        if "hybridlab" in sys.modules:
+        """Run one statement. An import of something missing gives its names stand-ins."""
+        if "hybridlab" in sys.modules:  # for `hybridlab.check`, with the module's name in front
             vars(sys.modules["hybridlab"]).update(_GIVEN)
         if any(_stand_in(statement, alias) for alias in getattr(statement, "names", ())):  # also where all of hybridlab is installed
             for alias in statement.names:  # type: ignore[attr-defined]
@@ -198,7 +203,7 @@ class Worker:
                 self._import(statement, alias, cell)
 
     def _import(self, statement: ast.Import | ast.ImportFrom, alias: ast.alias, cell: str) -> None:
-        """Import one name of a statement; if it is not there, the name stands for something missing."""
+        """Import one name of a statement. If there is no such thing, the name gets a stand-in."""
         if given := _stand_in(statement, alias):
             self._names[alias.asname or alias.name] = given
             return
@@ -227,7 +232,7 @@ class Worker:
         return next(own, None) if otherwise is None else otherwise
 
     def _encode_other(self, value: Any) -> Json:
-        """Return the JSON of a value that is no plain one: a function is kept, and a schedule is its text."""
+        """Return JSON for a value that is no plain one: the number of a function, the text of a schedule, the fields of a plan."""
         if isinstance(value, Handle):
             return {"handle": [value._number, value._ask is not None]}
         kind = type(value)
@@ -243,16 +248,16 @@ class Worker:
         return {"function": [len(self._functions) - 1, str(getattr(value, "__name__", ""))[:40], is_stub(value)]}
 
     def _look_up(self, name: str, content: Json) -> Any:
-        """Return what stands here for a value that stays on the other side."""
+        """Return the handle for a value of the grader."""
         if name != "handle":
             raise ValueError("a value of an unknown type")
         number, is_function = content
         return Handle(number, functools.partial(self._ask, self._id) if is_function else None)
 
     def _ask(self, request: int, number: int, arguments: tuple[Any, ...], named: dict[str, Any]) -> Any:
-        """Call a function of the other side, from any thread of the call that has got the function."""
+        """Call a function of the grader. Any thread of the call that has received the function may do so."""
         reply = self._send_call(request, number, arguments, named)
-        while "later" in reply:  # meanwhile other threads ask
+        while "later" in reply:  # the lock is free meanwhile, so that other threads ask first
             time.sleep(SECONDS_TO_RETRY)
             reply = self._send_call(request, number, arguments, named)
         if "error" in reply:
@@ -262,10 +267,10 @@ class Worker:
         return arguments[reply["same"]] if "same" in reply else decoded(reply["value"], self._look_up)
 
     def _send_call(self, request: int, number: int, arguments: tuple[Any, ...], named: dict[str, Any]) -> dict[str, Any]:
-        """Send a call to the other side, and return its reply."""
+        """Send a call to the grader, and return the reply."""
         with self._relay:
             if request != self._calling:
-                raise SystemExit  # ends a thread that its function has left behind; nobody reads its requests
+                raise SystemExit  # ends a thread that still runs after its call has returned: nobody would read its requests
             sent = [encoded(argument, self._encode_other) for argument in arguments]
             released = [RELEASED.popleft() for _ in range(len(RELEASED))]
             by_name = {name: encoded(argument, self._encode_other) for name, argument in named.items()}
@@ -275,6 +280,7 @@ class Worker:
             return reply
 
     def _send(self, reply: dict[str, Json]) -> None:
+        """Write one line for the grader. In place of a value that is no JSON, or of a line that is too long, it says so."""
         try:
             line = json.dumps({"id": self._id, "nonce": self._nonce, **reply}).encode()
         except (ValueError, RecursionError):
@@ -283,10 +289,11 @@ class Worker:
             line = json.dumps({"id": self._id, "nonce": self._nonce, "error": {"kind": "too-large"}}).encode()
         line += b"\n"
         while line:
-            line = line[os.write(self._replies, line) :]
+            line = line[os.write(self._replies, line) :]  # a pipe can take less than all
 
     def _describe_error(self, why: BaseException, cell: str) -> dict[str, Json]:
-        """Return what is said about an error: its type, the line of the student's cell, and its text."""
+        """Return the description of an error: its type, its text, and the line of the student's cell that raised it."""
+        # the innermost line of the cell itself, not of a library that it calls
         places = [place.lineno for place in traceback.extract_tb(why.__traceback__) if place.filename == cell]
         line = places[-1] if places else why.lineno if isinstance(why, SyntaxError) else None
         name = why.name if isinstance(why, NameError) else None
@@ -296,13 +303,13 @@ class Worker:
 
 
 def _describe_warning(warned: warnings.WarningMessage, cell: str) -> dict[str, Json]:
-    """Return what is said about a warning, in the form of an error."""
+    """Return the description of a warning, in the form of that of an error."""
     line = warned.lineno if warned.filename == cell else None
     return {"kind": "raises", "type": warned.category.__name__[:40], "line": line, "text": str(warned.message)[:300], "name": None}
 
 
 class Declined(Exception):
-    """An error of a function of the other side."""
+    """An error of a function of the grader."""
 
 
 def _statements(source: str, cell: str) -> list[ast.stmt]:
@@ -310,6 +317,7 @@ def _statements(source: str, cell: str) -> list[ast.stmt]:
     try:
         return ast.parse(source, cell).body
     except SyntaxError:
+        # line by line, so that errors still have the line numbers of the cell
         plain = (MAGIC.sub(r"\1pass", TIMED.sub(r"\1", CAPTURED.sub(r"\1None", line))) for line in source.splitlines())
         return ast.parse("\n".join(plain), cell).body
 
@@ -328,6 +336,7 @@ def _filter_calls(program: bytes) -> None:
 def serve_standard_input() -> None:
     """Serve requests from standard input. What the student's code prints goes nowhere."""
     requests, replies = os.fdopen(os.dup(0), "rb"), os.dup(1)
+    # the student's code keeps the numbers 0, 1 and 2, so the conversation takes two others
     nowhere = os.open(os.devnull, os.O_RDWR)
     for stream in (0, 1, 2):
         os.dup2(nowhere, stream)
