@@ -1,4 +1,4 @@
-"""Interactive views for notebooks and pages; each is a Python class with a few traits and plain JavaScript without a build step."""
+"""Interactive views for notebooks and pages. Each is a Python class with a few traits, and plain JavaScript without a build step."""
 
 from hybridlab.widgets.bet import Bet, Revealed
 from hybridlab.widgets.cluster_explorer import ClusterExplorer

@@ -1,4 +1,4 @@
-"""A bet asks the reader a question before the answer is shown, and its look back shows the reader's answer beside the true one."""
+"""A bet asks the reader a question before the answer is shown. Later, a look back shows the reader's answer beside the true one."""
 
 import math
 import re
@@ -17,13 +17,13 @@ LONGEST_QUESTION = 600  # characters
 LONGEST_CHOICE = 100
 LONGEST_UNIT = 20
 MOST_CHOICES = 12
-NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")  # of a bet; the browser stores the reader's answer under this name
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")  # the name of a bet; the browser stores the answer under it
 
 Answer = str | int | float
 
 
 class AnswerTrait(traitlets.TraitType[Any, Any]):
-    """A trait that holds an answer to the question of its widget, or None; other values raise :class:`HybridLabError`."""
+    """A trait that holds an answer to the question of its widget, or None. Other values raise :class:`HybridLabError`."""
 
     def validate(self, obj: Any, value: Any) -> Answer | None:
         """Return the answer in the form that the widget stores, or None if there is no answer."""
@@ -31,7 +31,7 @@ class AnswerTrait(traitlets.TraitType[Any, Any]):
 
 
 class BetView(anywidget.AnyWidget):
-    """The base class of a bet and of the look back at it, with the question and the reader's answer."""
+    """The base class of a bet and of the look back at it. It has the question and the reader's answer."""
 
     _esm = FromFiles(script_of, "bet.js")
     _css = FromFiles(style_sheet, "bet", "revealed", files=("bet.css",))
@@ -43,6 +43,7 @@ class BetView(anywidget.AnyWidget):
     answer = AnswerTrait(None, allow_none=True).tag(sync=True)
 
     def __init__(self, **fixed: Any) -> None:
+        # These traits are read-only for the page and for Python, so only set_trait can set them.
         for name, value in fixed.items():
             self.set_trait(name, value)
         super().__init__()
@@ -52,7 +53,7 @@ class BetView(anywidget.AnyWidget):
 
 
 class Bet(BetView):
-    """A question that the reader answers before the truth is shown, with one of several choices or with a number.
+    """A question that the reader answers before the truth is shown. The answer is one of several choices, or a number.
 
     The trait ``answer`` is None until the reader places a bet. Then it is the choice or the number. Python can observe and set this
     trait. :meth:`reveal` shows the answer beside the truth.
@@ -113,14 +114,14 @@ class Bet(BetView):
         return Revealed(self, truth, why)
 
     def __repr__(self) -> str:
-        """Return the name, the choices and the answer in a text that is the same in every run."""
+        """Return the name, the choices and the answer. The text is the same in every run, because stored notebooks contain it."""
         number = f"a number, {self.unit}" if self.unit else "a number"
         wanted = f"{', '.join(self.choices[:-1])} or {self.choices[-1]}" if self.choices else number
         return f"<Bet {self.name}: {wanted}; {self._bet_text()}>"
 
 
 class Revealed(BetView):
-    """A view that looks back at a bet and shows the reader's answer beside the truth; :meth:`Bet.reveal` makes it.
+    """A look back at a bet: the reader's answer beside the truth. :meth:`Bet.reveal` returns it.
 
     The trait ``answer`` follows the answer of the bet.
 
@@ -144,21 +145,22 @@ class Revealed(BetView):
 
     def __init__(self, bet: Bet, truth: Any, why: str = "") -> None:
         if not isinstance(bet, Bet):
-            raise HybridLabError(f"a look back needs a bet, as in bet.reveal(27), not {short_repr(bet)}", "wrong-type")
+            raise HybridLabError(f"a look back needs a Bet, as in bet.reveal(27), not {short_repr(bet)}", "wrong-type")
         right = answer_to(truth, bet.choices, f"the truth about {bet.name}")
         reason = _one_line(why, "why", LONGEST_QUESTION, may_be_empty=True)
         super().__init__(
             name=bet.name, question=bet.question, choices=bet.choices, unit=bet.unit, answer=bet.answer, truth=right, why=reason
         )
+        # The look back shows the answer of the bet, also when the reader changes it later.
         traitlets.link((bet, "answer"), (self, "answer"))
 
     def __repr__(self) -> str:
-        """Return the name, the truth and the answer in a text that is the same in every run."""
+        """Return the name, the truth and the answer. The text is the same in every run, because stored notebooks contain it."""
         return f"<Revealed {self.name}: {_answer_text(self.truth)}; {self._bet_text()}>"
 
 
 def answer_to(value: Any, choices: list[str], subject: str) -> Answer:
-    """Return a value if it can be an answer, which is one of the choices, or a finite number if there are no choices.
+    """Return a value if it can be an answer: one of the choices, or a finite number if there are no choices.
 
     Parameters
     ----------
@@ -190,7 +192,7 @@ def answer_to(value: Any, choices: list[str], subject: str) -> Answer:
     if choices:
         return known_name(value, choices, "choice")
     scalar = value.item() if isinstance(value, (np.ndarray, np.generic)) and value.ndim == 0 else value
-    if isinstance(scalar, bool) or not isinstance(scalar, Real):
+    if isinstance(scalar, bool) or not isinstance(scalar, Real):  # in Python a truth value is a number, too
         raise HybridLabError(f"{subject} must be a number, not {short_repr(value)}", "not-a-number")
     try:
         number = float(scalar)
@@ -198,7 +200,7 @@ def answer_to(value: Any, choices: list[str], subject: str) -> Answer:
         number = math.inf
     if not math.isfinite(number):
         raise HybridLabError(f"{subject} must be a finite number, not {short_repr(value)}", "not-finite")
-    return int(number) if number.is_integer() and abs(number) < 2**53 else number
+    return int(number) if number.is_integer() and abs(number) < 2**53 else number  # JavaScript holds whole numbers exactly up to there
 
 
 def _answer_text(answer: Answer) -> str:
@@ -224,11 +226,11 @@ def _choice_texts(choices: Any) -> list[str]:
 
 def _one_line(value: Any, subject: str, longest: int, *, may_be_empty: bool = False) -> str:
     """Return a text as a single line, or refuse it if it is empty, too long or not printable."""
-    text = " ".join(checked_text(value, subject).split())
+    text = " ".join(checked_text(value, subject).split())  # line breaks of a long string in a cell are spaces
     if not text and not may_be_empty:
         raise HybridLabError(f"{subject} is empty: write at least a word", "empty")
     if len(text) > longest:
-        raise HybridLabError(f"{subject} has {len(text):,} characters: {longest} at most fit on the page", "too-long")
+        raise HybridLabError(f"{subject} has {len(text):,} characters: {longest} or fewer fit on a page", "too-long")
     if not text.isprintable():
         raise HybridLabError(f"{subject} has characters that cannot be printed: {short_repr(text)}", "not-printable")
     return text

@@ -1,4 +1,4 @@
-"""Functions that check the values for a control of a view, where the author of the view gives one value or several."""
+"""Functions that check the values that a control of a view offers. The author of the view gives one value or several."""
 
 from collections.abc import Iterable
 from itertools import islice
@@ -37,10 +37,10 @@ def one_or_several(value: Any, name: str, at_most: int = MOST_VALUES) -> list[An
     >>> one_or_several(3, "ranks"), one_or_several((3, 4), "ranks")
     ([3], [3, 4])
     """
-    single = isinstance(value, np.ndarray) and value.ndim == 0
+    single = isinstance(value, np.ndarray) and value.ndim == 0  # its class is an Iterable, but iterating it raises an error
     if single or isinstance(value, (str, bytes)) or not isinstance(value, Iterable):
         return [value]
-    values = list(islice(value, at_most + 1))
+    values = list(islice(value, at_most + 1))  # one more than accepted is enough to refuse; an iterator may be endless
     if not values:
         raise HybridLabError(f"{name} is empty: give one value, or a few to choose from", "empty")
     if len(values) > at_most:
@@ -49,7 +49,7 @@ def one_or_several(value: Any, name: str, at_most: int = MOST_VALUES) -> list[An
 
 
 def whole_numbers(value: Any, name: str, at_least: int = 1, at_most: int = LARGEST) -> list[int]:
-    """Return one whole number or several, sorted and without duplicates.
+    """Return one whole number or several as a sorted list without duplicates.
 
     >>> whole_numbers((4, 2, 4), "devices")
     [2, 4]
@@ -58,19 +58,19 @@ def whole_numbers(value: Any, name: str, at_least: int = 1, at_most: int = LARGE
 
 
 def sorted_times(value: Any, name: str) -> list[float]:
-    """Return one time or several times, sorted and without duplicates.
+    """Return one time or several times as a sorted list without duplicates.
 
     >>> sorted_times((1, 0.5), "p2p")
     [0.5, 1.0]
     """
     values = one_or_several(value, name)
-    if any(isinstance(each, Iterable) for each in values):
+    if any(isinstance(each, Iterable) for each in values):  # a control offers one time for all devices
         raise HybridLabError(f"{name} must be one number or several, not {short_repr(value)}", "not-a-number")
     return sorted({float(times(each, name)) for each in values})
 
 
 def wire_formats(value: Any, name: str) -> list[WireFormat]:
-    """Return one wire format or several, without duplicates, in the order given."""
+    """Return one wire format or several as a list without duplicates, in the given order."""
     formats = one_or_several(value, name)
     for each in formats:
         if not isinstance(each, WireFormat):
@@ -80,7 +80,7 @@ def wire_formats(value: Any, name: str) -> list[WireFormat]:
 
 
 def schedule_names(value: Any) -> list[str]:
-    """Return the names of schedules without duplicates, in the given order; names in a set get the order of the registry.
+    """Return the names of schedules without duplicates, in the given order. Names in a set get the order of the registry.
 
     >>> schedule_names(("1F1B", "gpipe")), schedule_names({"1F1B", "gpipe"})
     (['1f1b', 'gpipe'], ['gpipe', '1f1b'])

@@ -1,4 +1,4 @@
-"""The cluster explorer shows how long an iteration takes with a plan, which parts take the time, and whether the plan fits in memory."""
+"""The cluster explorer shows the time of an iteration with a plan, its parts, and whether the plan fits in memory."""
 
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
@@ -19,7 +19,7 @@ from hybridlab.widgets.scripts import FromFiles, script_of, style_sheet
 from hybridlab.widgets.view import Checked, View, shown_first
 from hybridlab.wire import FP16, FP32, WireFormat
 
-# The sizes of these models are from Tables 1 and 2 in Narayanan et al., arXiv 2104.04473
+# The sizes of these models are from Tables 1 and 2 in Narayanan et al., arXiv 2104.04473.
 MODELS: Mapping[str, Transformer] = MappingProxyType(
     {
         "GPT 1.7B": Transformer(layers=24, hidden=2304, heads=24),
@@ -39,7 +39,7 @@ BEGIN |= {"link": "InfiniBand HDR", "wire": "FP16", "recompute": "full", "chunks
 
 
 class ClusterExplorer(View):
-    """A picture of one iteration with a plan that shows the parts of its time and the memory of the fullest GPU.
+    """A picture of one iteration with a plan: the parts of its time, and the memory of the fullest GPU.
 
     All numbers are in the trait ``data``, so the picture needs no running kernel. They are the same as from :func:`predict`. The
     traits ``model``, ``gpu``, ``link`` and ``wire`` (names), ``tensor``, ``stages``, ``replicas``, ``microbatches``, ``microbatch``,
@@ -130,6 +130,7 @@ class ClusterExplorer(View):
         self._values = _checked_axes(models, gpus, counts, links, wires, recompute, sequence_parallel)
         asked = shown_first(show, self.SETTING, '{"stages": 4}')
         first = {name: BEGIN[name] if BEGIN[name] in each else next(iter(each)) for name, each in self._values.items()}
+        # Everything is checked before the data are computed, which takes longer.
         begin = {name: self.checked(name, value) for name, value in (first | asked).items()}
         data = cluster_data(self._values)
         self._digest = digest(data)
@@ -142,27 +143,28 @@ class ClusterExplorer(View):
 
     @property
     def plan(self) -> Plan:
-        """The plan of the current setting; raises :class:`UnsupportedSize` if the chunks do not suit the stages and microbatches."""
+        """The plan of the current setting. Raises :class:`UnsupportedSize` if the chunks do not suit the stages and microbatches."""
         return self._case.plan
 
     @property
     def time(self) -> IterationTime:
-        """The time from :func:`predict`, which raises :class:`UnsupportedSize` if the plan does not fit or cannot divide the model."""
+        """The time from :func:`predict`. Raises :class:`UnsupportedSize` if the plan does not fit or cannot divide the model."""
         return self._case.time()
 
     @property
     def memory(self) -> Memory:
-        """The memory that the plan needs on the fullest GPU; raises :class:`UnsupportedSize` if the plan cannot divide the model."""
+        """The memory that the plan needs on the fullest GPU. Raises :class:`UnsupportedSize` if the plan cannot divide the model."""
         return self._case.memory
 
     def checked(self, name: str, value: Any) -> Any:
-        """Return the value for one trait of the setting if the explorer was made with it, or refuse it."""
+        """Return the value for one trait of the setting if the explorer offers it, or refuse it."""
         offered = list(self._values[name])
+        # In Python a truth value is a whole number, too, so it is checked first.
         if isinstance(offered[0], bool):
-            kept = true_or_false(value, name)
-            if kept not in offered:
+            choice = true_or_false(value, name)
+            if choice not in offered:
                 raise HybridLabError(f"this explorer has only plans with {name} = {offered[0]}", "out-of-range")
-            return kept
+            return choice
         if isinstance(offered[0], str):
             return known_name(str(value) if isinstance(value, WireFormat) else value, offered, f"{name} of this explorer")
         if isinstance(value, (int, np.integer)) and not isinstance(value, bool) and value in offered:
@@ -185,9 +187,10 @@ class ClusterExplorer(View):
 
 
 def _checked_axes(models: Any, gpus: Any, counts: Mapping[str, Any], links: Any, wires: Any, recompute: Any, split: Any) -> Values:
-    """Return the values of all axes by name, or raise for a value that an axis does not accept."""
+    """Return the values of all axes by name, or raise an error for a value that an axis does not accept."""
     recomputations = [known_name(each, RECOMPUTE, "recomputation") for each in one_or_several(recompute, "recompute")]
     splits = sorted({true_or_false(each, "sequence_parallel") for each in one_or_several(split, "sequence_parallel")})
+    # A control shows the name of a GPU, so each name must stand for one profile.
     profiles = list(dict.fromkeys(_instance(each, Profile, "a GPU", "A100_80GB") for each in one_or_several(gpus, "gpus")))
     names = [each.name for each in profiles]
     for name in names:
@@ -218,7 +221,7 @@ def _items_by_name(given: Any, name: str) -> Iterable[tuple[str, Any]]:
 
 
 def _instance(value: Any, kind: type, subject: str, example: str) -> Any:
-    """Return the value if it is of a type, or refuse it."""
+    """Return the value if it has this type, or refuse it."""
     if not isinstance(value, kind):
         raise HybridLabError(f"{subject} must be a {kind.__name__}, such as {example}, not {short_repr(value)}", "wrong-type")
     return value

@@ -1,8 +1,8 @@
-"""Iteration times and memory for every plan in a grid, as plain data, with the reasons why plans are refused.
+"""The time and the memory of every plan in a grid, as plain data, with the reasons why plans are refused.
 
-One table over all axes would have millions of entries. So each part of the time and of the memory is a sum of products of small tables,
-over the axes on which they depend. The script multiplies and adds their entries. The sums are those of :func:`hybridlab.planner.predict`
-and :func:`hybridlab.planner.memory`.
+One table over all axes would have millions of entries. So each part of the time and of the memory is a sum of products of small tables.
+A table has only the axes on which its numbers depend. The script multiplies and adds their entries. The sums are those of
+:func:`hybridlab.planner.predict` and :func:`hybridlab.planner.memory`.
 """
 
 import re
@@ -50,12 +50,12 @@ PARTS = {
     "optimiser": "optimiser",
 }
 COUNTS = ("tensor", "stages", "replicas", "chunks", "microbatches", "microbatch")
-Values = Mapping[str, Mapping[Any, Any]]  # for each axis, its values by name
+Values = Mapping[str, Mapping[Any, Any]]  # the values of each axis, by name
 At = Mapping[str, Any]  # one value of each axis
 
 
 class ClusterCase(NamedTuple):
-    """One setting, in the form of arguments for the planner."""
+    """One setting, as arguments for the planner."""
 
     model: Transformer
     plan: Plan
@@ -98,7 +98,7 @@ class ClusterCase(NamedTuple):
 
 
 class Load(NamedTuple):
-    """The microbatches of a plan, as far as its memory depends on them.
+    """The chunks and microbatches of a plan, as far as its memory depends on them.
 
     With one chunk, ``held`` is the number of microbatches that the first stage holds. With more chunks, ``held`` is 1 if there are as many
     microbatches as stages, and 2 if there are more.
@@ -113,12 +113,12 @@ class Load(NamedTuple):
         return Load(chunks, min(stages, microbatches) if chunks == 1 else min(microbatches // stages, 2))
 
     def microbatches(self, stages: int) -> int:
-        """Return a number of microbatches with this load, or with the largest load if a stage never holds so many."""
+        """Return a number of microbatches with this load. If a stage never holds so many, return the number that it can hold."""
         return min(self.held, stages) if self.chunks == 1 else self.held * stages
 
 
 def case_of(at: At) -> ClusterCase:
-    """Return the case for one value of each axis; raises :class:`UnsupportedSize` if the chunks do not suit the stages."""
+    """Return the case for one value of each axis. Raises :class:`UnsupportedSize` if the chunks do not suit the stages."""
     batch = at["replicas"] * at["microbatches"] * at["microbatch"]
     sizes = (at["tensor"], at["stages"], at["replicas"], at["microbatch"], batch)
     plan = _plan(*sizes, at["chunks"], at["recompute"], at["sequence_parallel"])
@@ -126,7 +126,7 @@ def case_of(at: At) -> ClusterCase:
 
 
 def misfit(at: At, divides: bool = True) -> str:
-    """Return the reason why there is no such plan, or an empty text if there is one; memory does not matter here.
+    """Return the reason why there is no such plan, or an empty text if there is one. Memory does not matter here.
 
     If ``divides`` is False, only the numbers of stages, chunks and microbatches matter, and not those of layers and heads.
     """
@@ -140,7 +140,7 @@ def misfit(at: At, divides: bool = True) -> str:
 
 
 class Tables:
-    """Makes tables over some axes of a grid; each of the other axes has its first value, or 1 if the axis is a count.
+    """Builds tables over some axes of a grid. Each of the other axes has its first value, or 1 if the axis is a count.
 
     Three axes are derived from others. ``fabric`` is a GPU's NVLink and node, ``reach`` is the distance of messages between stages (see
     :attr:`ClusterCase.reach`), and ``load`` is a :class:`Load`.
@@ -148,6 +148,7 @@ class Tables:
 
     def __init__(self, values: Values) -> None:
         first = {name: next(iter(each.values())) for name, each in values.items()}
+        # These combinations become a table, so a grid that is too large is refused before they are listed.
         refuse_too_large(2 * prod(len(values[name]) for name in ("stages", "chunks", "microbatches")))
         counts = product(values["stages"].values(), values["chunks"].values(), values["microbatches"].values())
         loads = sorted({Load.of(*each) for each in counts if each[1] == 1 or each[2] >= each[0]}) or [Load(1, 1)]
@@ -156,10 +157,11 @@ class Tables:
             fabrics.setdefault(_fabric(gpu), gpu)
         derived: Values = {"fabric": fabrics, "reach": dict(enumerate(range(3))), "load": {each: each for each in loads}}
         self.axes: Values = {**values, **derived}
+        # A count of 1 divides every model, so a table that does not depend on a count can be computed.
         self._first = first | dict.fromkeys(COUNTS, 1)
 
     def full(self, at: At) -> dict[str, Any]:
-        """Return one value of each axis; a derived axis in ``at`` determines the axes from which it is derived."""
+        """Return one value of each axis. A derived axis in ``at`` determines the axes from which it is derived."""
         found = {**self._first, **at}
         if "fabric" in at:
             found["gpu"] = at["fabric"]
@@ -168,30 +170,32 @@ class Tables:
         return found
 
     def table(self, axes: str, number: Callable[[At], float]) -> Data:
-        """Return the table of one number over the axes that ``axes`` names."""
+        """Return the table over the axes named in ``axes``, where ``number`` returns each entry."""
         names = axes.split()
         return self._table(names, map(number, self.combinations(names)))
 
     def rows(self, axes: str, last: str, numbers: Callable[[At], Iterable[float]]) -> Data:
-        """Return the table over ``axes`` and then the axis ``last``; ``numbers`` returns a number for each value of ``last``."""
+        """Return the table over ``axes`` and the axis ``last``, where ``numbers`` returns the entries of all values of ``last``."""
         names = [*axes.split(), last]
         refuse_too_large(2 * prod(len(self.axes[name]) for name in names))
         return self._table(names, (each for at in self.combinations(names[:-1]) for each in numbers(at)))
 
     def fitting(self, axes: str, number: Callable[[ClusterCase], float]) -> Callable[[At], float]:
-        """Return a function for a number of a case that is 0 where the axes say that there is no such plan."""
+        """Return a function that returns ``number`` of a case, or 0 if the axes say that there is no such plan."""
+        # Without one of these axes, the other plans of the entry may divide the model though this one does not.
         divides = {"model", "tensor", "stages"} <= set(axes.split())
         return lambda at: 0 if misfit(self.full(at), divides) else number(case_of(self.full(at)))
 
     def index(self, axes: str, axis: str, key: Callable[[Any], Any]) -> Data:
-        """Return a table of indices on the derived axis ``axis``; where no plan has this value, the index is 0."""
+        """Return a table of indices on the derived axis ``axis``. If no plan has a value, its index is 0."""
         places = {each: place for place, each in enumerate(self.axes[axis])}
         return self.table(axes, lambda at: places.get(key(self.full(at)), 0))
 
     def exchange(self, at: At) -> float:
-        """Return the seconds that the messages of one microbatch take at the distance ``reach``, or 0 if no plan has this distance."""
+        """Return the seconds that the messages of a microbatch take over the distance ``reach``, or 0 if no plan has this distance."""
         if not at["reach"]:
             return 0.0
+        # Apart from the axes of the table, the time depends on the distance alone, so any plan with this distance will do.
         for stages, replicas in product(self.axes["stages"].values(), self.axes["replicas"].values()):
             found = self.full({**at, "stages": stages, "replicas": replicas})
             if not misfit(found) and case_of(found).reach == at["reach"]:
@@ -199,17 +203,17 @@ class Tables:
         return 0.0
 
     def combinations(self, names: list[str]) -> Iterator[dict[str, Any]]:
-        """Return all combinations of values of these axes; the last axis changes fastest."""
+        """Return all combinations of values of these axes. The last axis changes fastest."""
         refuse_too_large(2 * prod(len(self.axes[name]) for name in names))  # bytes, if every entry had one digit
         return (dict(zip(names, at, strict=True)) for at in product(*(self.axes[name].values() for name in names)))
 
     def _table(self, names: list[str], numbers: Iterable[float]) -> Data:
-        values = [int(each) if float(each).is_integer() else each for each in numbers]
+        values = [int(each) if float(each).is_integer() else each for each in numbers]  # ints are shorter in JSON
         return {"axes": names, "sizes": [len(self.axes[name]) for name in names], "values": values}
 
 
 def index_tables(tables: Tables) -> Data:
-    """Return for each derived axis a table of its index."""
+    """Return a table for each derived axis, with the index on this axis for values of the axes that determine it."""
     return {
         "fabric": tables.index("gpu", "fabric", lambda at: _fabric(at["gpu"])),
         "reach": tables.index("gpu tensor stages replicas", "reach", lambda at: case_of(at).reach),
@@ -219,7 +223,7 @@ def index_tables(tables: Tables) -> Data:
 
 @dataclass(frozen=True)
 class Sum:
-    """A sum of products of tables, and of numbers. In a formula it adds, multiplies and divides as the numbers in the tables do.
+    """A sum of products of tables and numbers. A formula can add, multiply and divide such sums, as it does with numbers.
 
     Examples
     --------
@@ -244,6 +248,7 @@ class Sum:
         return Sum(tuple((factor, *term) for term in self.terms))
 
     def __truediv__(self, other: "Sum") -> "Sum":
+        # The script can divide by one table, not by a sum.
         ((name,),) = other.terms
         return self * Sum.of(f"1/{name}")
 
@@ -251,8 +256,9 @@ class Sum:
 def quantities() -> dict[str, Sum]:
     """Return the quantities of a setting: seconds of each part of the time, 1e12 operations per GPU, GPUs, and GB.
 
-    The formula of the seconds is the planner's, computed with names of tables.
+    The planner's own formula gives the seconds: its amounts are here names of tables instead of numbers.
     """
+    # The planner counts these for a microbatch. They grow with its size, so a table for one sample is enough.
     of_one_sample = ("layer_flops", "head_flops")
     amounts = Amounts(**{name: Sum.of(f"{name} microbatch" if name in of_one_sample else name) for name in Amounts._fields})
     return {
@@ -268,7 +274,7 @@ def quantities() -> dict[str, Sum]:
     }
 
 
-# For each table its axes, and its number for a case
+# The axes of each table, and the function that returns its number for a case. Seconds in large tables have five digits, which are enough.
 NUMBERS: Mapping[str, tuple[str, Callable[[ClusterCase], float]]] = {
     "gaps": ("stages", lambda case: case.amounts.gaps),
     "layers": ("model stages", lambda case: case.amounts.layers),
@@ -297,7 +303,7 @@ NUMBERS: Mapping[str, tuple[str, Callable[[ClusterCase], float]]] = {
 
 
 def quantity_tables(tables: Tables, sums: Iterable[Sum]) -> Data:
-    """Return the tables that are in these sums, by name."""
+    """Return the tables that these sums name, by name."""
     names = dict.fromkeys(factor for each in sums for term in each.terms for factor in term if isinstance(factor, str))
     return {name: _table_of(tables, name) for name in names}
 
@@ -317,7 +323,7 @@ def _table_of(tables: Tables, name: str) -> Data:
 
 
 def _fabric(gpu: Profile) -> tuple[float, int]:
-    """Return the part of a profile on which the time of messages depends, apart from the port."""
+    """Return the values of a profile on which the time of messages depends, without the port."""
     return gpu.nvlink, gpu.gpus_per_node
 
 
@@ -327,18 +333,20 @@ def _five_digits(value: float) -> float:
 
 @lru_cache(maxsize=1 << 14)
 def _plan(*arguments: Any) -> Plan:
-    """Return the plan with these arguments; the results are cached because plans check what they get, and many cases have equal plans."""
+    """Return the plan with these arguments."""
+    # A plan checks its arguments, which takes time, and many cases have equal plans. So plans are cached.
     return Plan(*arguments)
 
 
 @lru_cache(maxsize=256)
 def _with_port(gpu: Profile, network: float) -> Profile:
-    """Return the GPU with another network port, given in bytes per second; the few results are cached because all tables need them."""
+    """Return the GPU with another network port, given in bytes per second."""
+    # There are few results, and all tables need them. So they are cached.
     return replace(gpu, network=network)
 
 
 def cluster_data(values: Values) -> Data:
-    """Return what a page needs to show every setting of a grid.
+    """Return the data that a page needs to show every setting of a grid.
 
     Parameters
     ----------
@@ -384,7 +392,7 @@ def cluster_data(values: Values) -> Data:
 
 
 class _Sentences(dict[str, int]):
-    """Texts with their numbers; the empty text has number 0, and a new text gets the next number."""
+    """Texts with their numbers. The empty text has number 0, and a new text gets the next number."""
 
     def __init__(self) -> None:
         super().__init__({"": 0})
@@ -397,6 +405,7 @@ def _misfit_tables(tables: Tables, sentences: _Sentences) -> Data:
     """Return the tables that say why there is no such plan."""
 
     def of_layers(at: At) -> int:
+        # As many microbatches as stages suit all chunks, so what is refused here is a matter of layers and heads.
         return sentences.number(misfit(tables.full({**at, "microbatches": at["stages"]})))
 
     def of_chunks(at: At) -> int:
@@ -409,22 +418,24 @@ def _misfit_tables(tables: Tables, sentences: _Sentences) -> Data:
 
 
 def _refuse_no_plan(tables: Tables) -> None:
-    """Raise if no plan of the grid divides the model; the message says why the first one does not."""
+    """Raise an error if no plan of the grid divides the model. The message says why the first one does not."""
     settings = tables.combinations(["model", "tensor", "stages", "chunks", "microbatches"])
     reasons = (misfit(tables.full(at)) for at in settings)
+    # The generator stops at the first plan that divides the model.
     first = next(reasons)
     if first and all(reasons):
         raise HybridLabError(f"no plan of this grid divides the model: {first}", "not-divisible")
 
 
 def _overflow_table(tables: Tables, sentences: _Sentences) -> Data:
-    """Return the table that says why a plan does not fit; an entry is 0 if there is no such plan, because that is said first."""
+    """Return the table that says why a plan does not fit. If there is no such plan, the entry is 0: the other tables say why."""
     gpus = list(tables.axes["gpu"].values())
     known: dict[Hashable, str] = {}
 
     def numbers(at: At) -> list[int]:
         found = tables.full(at)
         load = at["load"]
+        # Some loads do not exist with this number of stages.
         if Load.of(at["stages"], load.chunks, found["microbatches"]) != load or misfit(found):
             return [0] * len(gpus)
         return [sentences.number(sentence) for sentence in _overflow_sentences(case_of(found), gpus, known)]
@@ -436,7 +447,7 @@ def _overflow_sentences(case: ClusterCase, gpus: Sequence[Profile], known: dict[
     """Return one text for each GPU that says why the plan does not fit in its memory, or is empty if the plan fits.
 
     If smaller microbatches and recomputation are not enough on one GPU, they are not enough on a GPU with less memory. Then the text does
-    not depend on the numbers of tensor GPUs, stages and chunks, and ``known`` keeps it.
+    not depend on the numbers of tensor GPUs, stages and chunks, and ``known`` stores it.
     """
     found, sentence, total, plan = {}, "", case.memory.total, case.plan
     for capacity, gpu in sorted({gpu.memory: gpu for gpu in gpus}.items(), reverse=True):
@@ -457,6 +468,7 @@ def _overflow_template(case: ClusterCase, gpu: Profile) -> str:
     try:
         refuse_overflow(case.model, case.plan, gpu)
     except UnsupportedSize as why:
+        # The numbers to leave out stand before the capacity. The advice keeps its numbers: other advice is another text.
         before, _, after = str(why).partition(f"{gpu.memory / 1e9:g} GB of {gpu.name}")
         names = iter(("total", "states", "activations", "working", "over"))
         return re.sub(r"\d+\.\d", lambda _: f"{{{next(names)}}}", before) + "{capacity} GB of {gpu}" + after

@@ -1,4 +1,4 @@
-"""The error explorer shows, against the number of ranks, the error of an all-reduced mean and the bytes that a rank sends."""
+"""The error explorer shows the error of all-reduced means and the bytes that a rank sends, against the number of ranks."""
 
 from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
@@ -154,8 +154,8 @@ class ErrorExplorer(View):
 class ErrorRow(NamedTuple):
     """One measured all-reduce.
 
-    ``law`` is the NMSE from the closed form, ``nbytes`` is the most bytes that a rank sends, and ``saving`` is how many times as many
-    bytes a rank sends in an FP32 ring.
+    ``law`` is the NMSE from the closed form. ``nbytes`` is the largest number of bytes that a rank sends. ``saving`` is the number of
+    bytes that a rank sends in an FP32 ring, divided by ``nbytes``.
     """
 
     algorithm: str
@@ -169,7 +169,7 @@ class ErrorRow(NamedTuple):
 
 
 class ErrorGrid(NamedTuple):
-    """The all-reduces to measure, one for each combination of ``ranks``, ``formats`` and ``distributions``; a rank has ``size`` numbers."""
+    """The all-reduces to measure: one for each combination of ranks, formats and distributions. A rank has ``size`` numbers."""
 
     ranks: tuple[int, ...]
     formats: tuple[WireFormat, ...]
@@ -178,7 +178,7 @@ class ErrorGrid(NamedTuple):
     seed: int
 
 
-@lru_cache(maxsize=8)
+@lru_cache(maxsize=8)  # several views of a notebook show the same grid
 def error_rows(grid: ErrorGrid) -> tuple[ErrorRow, ...]:
     """Return one row for every algorithm, distribution, wire format and number of ranks of a grid.
 
@@ -187,7 +187,8 @@ def error_rows(grid: ErrorGrid) -> tuple[ErrorRow, ...]:
     shape = max(grid.ranks), grid.size
     gradients = {name: DISTRIBUTIONS[name](np.random.default_rng(grid.seed), shape) for name in grid.distributions}
     return tuple(
-        _measured_row(algorithm, name, wire, gradients[name][:count], np.random.default_rng([grid.seed, count]))
+        # Each run has a new generator, so a row does not depend on the other rows of the grid.
+        _measure(algorithm, name, wire, gradients[name][:count], np.random.default_rng([grid.seed, count]))
         for algorithm, name, wire, count in product(ALGORITHMS, grid.distributions, grid.formats, grid.ranks)
     )
 
@@ -222,7 +223,11 @@ def closed_form_nmse(algorithm: str, wire: WireFormat, ranks: int, size: int) ->
     '4.0e-04'
     """
     if wire.roundoff is not None:
+        # In a ring, the partial sum of j ranks is rounded at hop j. Its variance is j times that of one rank, so the D - 1 hops add
+        # (D - 1)/2 of the error of rounding the whole sum. In one shot, D - 1 of D terms are rounded. The 1 is the rounding of the
+        # finished sum.
         return formulas.cast_nmse(wire.roundoff) * ((ranks - 1) / (2 if algorithm == "ring" else ranks) + 1)
+    # The largest chunk. INT8 has one scale for each block, or for a whole chunk without blocks.
     chunk = -(-size // ranks)
     crest = formulas.gaussian_crest(min(chunk, wire.block or chunk))
     if algorithm == "ring":
@@ -231,7 +236,7 @@ def closed_form_nmse(algorithm: str, wire: WireFormat, ranks: int, size: int) ->
 
 
 def error_data(rows: Iterable[ErrorRow], size: int) -> Data:
-    """Return the rows in the form of data that the script draws.
+    """Return the rows as the data that the script draws.
 
     Parameters
     ----------
@@ -263,11 +268,12 @@ def error_data(rows: Iterable[ErrorRow], size: int) -> Data:
     }
 
 
-def _measured_row(algorithm: str, distribution: str, wire: WireFormat, values: Floats, rng: np.random.Generator) -> ErrorRow:
-    """Run one all-reduce on values of shape (ranks, size) and return its row."""
+def _measure(algorithm: str, distribution: str, wire: WireFormat, values: Floats, rng: np.random.Generator) -> ErrorRow:
+    """Run one all-reduce on values of shape (ranks, size), and return its row."""
     ranks, size = values.shape
     result = ALGORITHMS[algorithm](values, wire, rng=rng)
     nbytes = int(result.bytes_sent.max())
+    # 2(D - 1) messages of one chunk each
     fp32_bytes = 2 * (ranks - 1) * FP32.nbytes(-(-size // ranks))
     error = float(f"{nmse(result.values[0], values.mean(axis=0)):.{DIGITS}g}")
     expected = float(f"{closed_form_nmse(algorithm, wire, ranks, size):.{DIGITS}g}")
@@ -291,6 +297,7 @@ def _checked_grid(ranks: Any, formats: Any, distributions: Any, size: Any, seed:
     if grid.size < counts[-1]:
         wanted = "size must be at least the largest number of ranks, since each rank has a chunk"
         raise HybridLabError(f"{wanted}: {grid.size} is less than {counts[-1]}", "too-small")
+    # The 4: there are two algorithms, and in each of them every number of a rank is encoded about twice.
     if 4 * sum(counts) * grid.size * len(wires) * len(grid.distributions) > MOST_ENCODED:
-        raise HybridLabError("measuring this would take minutes: give fewer ranks or formats, or a smaller size", "too-large")
+        raise HybridLabError("this would take minutes to measure: give fewer ranks or formats, or a smaller size", "too-large")
     return grid

@@ -1,4 +1,4 @@
-"""Steps that really ran, as data of a timeline explorer: they stand in its list beside the schedules of the grid."""
+"""The data of measured steps in a timeline explorer, which lists them beside the schedules of its grid."""
 
 from collections.abc import Mapping
 from itertools import product
@@ -12,38 +12,40 @@ from hybridlab.schedules import REGISTRY, known_schedule
 from hybridlab.timeline import Timeline
 from hybridlab.widgets.page_data import Data, nine_digits
 
-SUFFIX = ", measured"
+SUFFIX = ", measured"  # no name of the registry ends like this, so a name says whether its times are measured
 
 
 def measured_steps(measured: Any, unit: str | None) -> dict[str, Timeline]:
-    """Return measured timelines by the names that the explorer gives them, such as "1f1b, measured", or refuse them.
+    """Return measured timelines by their names in the explorer, such as "1f1b, measured", or refuse them.
 
     >>> measured_steps(None, "ms")
     {}
     """
     if not isinstance(measured, Mapping | None):
-        raise HybridLabError(f"measured names timelines, such as {{'1f1b': ...}}, not {short_repr(measured)}", "wrong-type")
+        raise HybridLabError(f"measured must be timelines by name, such as {{'1f1b': ...}}, not {short_repr(measured)}", "wrong-type")
     steps = {}
     for name, timeline in (measured or {}).items():
         if not isinstance(timeline, Timeline) or not isinstance(timeline.schedule, Schedule) or timeline.start.ndim > 1:
             raise HybridLabError(f"a measured step is the Timeline of one pipeline, not {short_repr(timeline)}", "wrong-type")
         if timeline.unit != unit:
-            message = f"the measured step has times in {timeline.unit}, but the explorer in {unit}: give both one unit"
+            message = f"the measured step has times in {timeline.unit}, the explorer in {unit}: give both the same unit"
             raise HybridLabError(message, "does-not-fit")
         steps[known_schedule(name) + SUFFIX] = timeline
     return steps
 
 
 def with_measured(data: Data, steps: Mapping[str, Timeline]) -> Data:
-    """Return the data of a grid with an entry for each measured step. Its size must be one of the grid.
+    """Return the data of a grid with the entries of measured steps. The grid must have the size of each step.
 
-    An entry has ``orders``, and ``start`` and ``end`` of each operation. At other sizes it has a ``refusal``.
+    At this size, an entry has ``orders``, and ``start`` and ``end`` of each operation. At all other sizes it has a ``refusal``.
     """
     schedules, pipelines = list(data["schedules"]), dict(data["pipelines"])
     for name, timeline in steps.items():
+        # The script looks up an entry for each size of the grid. The step's own number of chunks need not be one of the grid's.
         sizes = list(product(data["devices"], data["microbatches"], sorted({*data["chunks"], timeline.schedule.chunks})))
         if size_of(timeline) not in sizes:
             raise HybridLabError(f"{refusal_of(timeline)}: let the explorer show this size, too", "does-not-fit")
+        # The schedule of the same name stays in the list: a reader compares the measured step with it.
         schedules.append(title_of(name, timeline))
         for size in sizes:
             fits = size == size_of(timeline)
@@ -58,7 +60,7 @@ def size_of(timeline: Timeline) -> tuple[int, int, int]:
 
 
 def refusal_of(timeline: Timeline) -> str:
-    """Return the sentence that says for which size a step was measured."""
+    """Return the sentence that says with which size a step was measured."""
     devices, microbatches, chunks = size_of(timeline)
     sizes = [counted(devices, "device"), counted(microbatches, "microbatch")] + [counted(chunks, "chunk")] * (chunks > 1)
     return f"this step was measured with {' and '.join(sizes)}"
@@ -72,6 +74,6 @@ def title_of(name: str, timeline: Timeline) -> Data:
 def _measured_entry(timeline: Timeline) -> Data:
     return {
         "orders": [" ".join(map(turn_text, order)) for order in timeline.schedule.turns],
-        "start": nine_digits(timeline.start),
+        "start": nine_digits(timeline.start),  # in the order of the operations in ``orders``
         "end": nine_digits(timeline.end),
     }

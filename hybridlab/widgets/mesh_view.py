@@ -1,4 +1,4 @@
-"""The mesh view shows the devices of a mesh with K stages and D replicas, and the messages between them."""
+"""The mesh view shows the ranks of a mesh with K stages and D replicas, and the messages between them."""
 
 from collections.abc import Mapping
 from itertools import pairwise, product
@@ -23,7 +23,7 @@ LINK_KINDS = (
 
 
 class MeshView(View):
-    """A picture of a mesh that shows, for a chosen rank, its pipeline, its stage group, and the ranks with which it exchanges messages.
+    """A picture of a mesh. For a chosen rank, it shows the pipeline, the stage group, and the ranks that exchange messages with it.
 
     All meshes are in the trait ``data``, so the picture needs no running kernel. The traits ``stages``, ``replicas`` and ``rank`` change
     with the controls. Python can observe and set them. If a new mesh is too small for the chosen rank, ``rank`` becomes 0.
@@ -81,7 +81,7 @@ class MeshView(View):
         return Mesh(self.stages, self.replicas).coordinates(self.rank)
 
     def checked(self, name: str, value: Any) -> int:
-        """Return the value if the view was made with this size, or if it can be the number of a rank; otherwise refuse it."""
+        """Return the value if the view offers this size, or if it can be the number of a rank. Otherwise refuse it."""
         if name == "rank":
             return whole_number(value, name, at_least=0)
         number, sizes = whole_number(value, name), self.data[name]
@@ -93,12 +93,13 @@ class MeshView(View):
     def _in_mesh(self, proposal: Any) -> int:
         rank: int = proposal["value"]
         with as_trait_error():
+            # For a message of the page this runs after all its changes, because only then the size of the mesh is known.
             Mesh(self.stages, self.replicas).coordinates(rank)
         return rank
 
     @traitlets.observe("stages", "replicas")
     def _follow(self, _: Any) -> None:
-        if self.rank >= Mesh(self.stages, self.replicas).size:
+        if self.rank >= Mesh(self.stages, self.replicas).size:  # a larger mesh has all ranks of the smaller one
             self.rank = 0
 
     def __repr__(self) -> str:
@@ -112,12 +113,12 @@ class MeshView(View):
 
 
 def mesh_data(stages: list[int], replicas: list[int], microbatches: int) -> Data:
-    """Return the data that the view draws, with the places, groups and links of every mesh.
+    """Return the data that the view draws: the places, groups and links of every mesh.
 
     Parameters
     ----------
     stages, replicas : list of int
-        The sizes; there is a mesh for each pair.
+        The sizes. There is a mesh for each pair of them.
     microbatches : int
         The number of microbatches that run through a pipeline in one step.
 
@@ -145,8 +146,10 @@ def _mesh_entry(mesh: Mesh, microbatches: int) -> Data:
     links: list[list[Any]] = []
     for ranks in pipelines:
         for before, after in pairwise(ranks):
+            # In a step, a boundary carries one message forwards and one backwards for each microbatch.
             links += [["activations", before, after, microbatches], ["gradients", after, before, microbatches]]
     for stage in range(mesh.stages):
+        # A ring of D ranks has D - 1 steps of reduce-scatter and D - 1 of all-gather, with a message over each link in each step.
         links += [["ring", sender, receiver, 2 * (mesh.replicas - 1)] for sender, receiver in mesh.ring(stage)]
     return {
         "places": [list(mesh.coordinates(rank)) for rank in range(mesh.size)],

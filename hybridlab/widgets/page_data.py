@@ -1,4 +1,4 @@
-"""Functions for the data that a view gives to its script, which are plain JSON with few digits and small enough for a page."""
+"""Functions for the data that a view gives to its script: plain JSON, with few digits, and small enough for a page."""
 
 import hashlib
 import json
@@ -17,17 +17,18 @@ Data = dict[str, Any]  # values that json.dumps accepts
 
 
 def nine_digits(values: Iterable[float]) -> list[float]:
-    """Return numbers rounded to nine significant digits; whole numbers become ints, which are shorter in JSON.
+    """Return numbers rounded to nine significant digits. Whole numbers become ints, which are shorter in JSON.
 
     >>> nine_digits([2.0, 1 / 3])
     [2, 0.333333333]
     """
     floats = (float(f"{value:.9g}") for value in values)
+    # Larger whole numbers are shorter as floats: 1e+20 has fewer characters than its digits.
     return [int(value) if value.is_integer() and abs(value) < 1e15 else value for value in floats]
 
 
 def compact_json(data: Mapping[str, Any], sort_keys: bool = False) -> str:
-    """Return data as JSON text without spaces, which is how a page stores them.
+    """Return data as JSON text without spaces. A page stores them in this form.
 
     >>> compact_json({"p2p": [0, 0.5]})
     '{"p2p":[0,0.5]}'
@@ -41,7 +42,7 @@ def digest(data: Data) -> str:
     >>> digest({"unit": "ms"})
     'b680e8fa'
     """
-    return hashlib.sha256(compact_json(data, sort_keys=True).encode()).hexdigest()[:8]
+    return hashlib.sha256(compact_json(data, sort_keys=True).encode()).hexdigest()[:8]  # equal data in another order have the same digest
 
 
 def refuse_too_large(nbytes: int, subject: str = "this grid is", advice: str = "give fewer values") -> None:
@@ -88,6 +89,7 @@ def operation_kinds(chunks: Mapping[str, Iterable[int]]) -> Data:
     >>> operation_kinds({"gpipe": [1]})["F"]
     {'words': 'forward', 'colours': {'1': ['#56B4E9']}}
     """
+    # One shade is always needed: legends show the colour of a kind without its shades.
     counts = sorted({1, *(count * REGISTRY[name].copies for name, each in chunks.items() for count in each)})
     return {
         kind.value: {

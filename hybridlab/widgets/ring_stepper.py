@@ -1,4 +1,4 @@
-"""The ring stepper shows one or several rings after each hop, with the ranks whose numbers are in the sums on every rank."""
+"""The ring stepper shows one or several rings after each hop. For each sum, it shows the ranks whose numbers are in it."""
 
 from collections.abc import Callable, Iterable, Mapping
 from itertools import islice, pairwise
@@ -17,7 +17,7 @@ from hybridlab.widgets.page_data import Data, digest
 from hybridlab.widgets.scripts import FromFiles, script_of, style_sheet
 from hybridlab.widgets.view import Checked, View, as_trait_error, shown_first
 
-Ring = Callable[[Floats], Iterable[Any]]  # values (ranks, n) -> a Hop with its ``held`` after each hop; ``held`` has sums, not means
+Ring = Callable[[Floats], Iterable[Any]]  # takes values, shape (ranks, n), and returns its hops; ``held`` of a hop has sums, not means
 Counts = npt.NDArray[np.int64]  # (ranks, chunks, ranks): how often the number of each rank is in each chunk on each rank
 
 MOST_RANKS = 8
@@ -30,7 +30,7 @@ TIMES = {1: "", 2: " twice"}
 
 
 class RingStepper(View):
-    """A picture of a ring all-reduce, hop by hop, with ranks as columns, chunks as rows, and the ranks whose numbers are in each sum.
+    """A picture of a ring all-reduce, hop by hop. Ranks are columns, chunks are rows, and a cell shows whose numbers are in the sum.
 
     The rings run when the stepper is made. The trait ``data`` has the state after every hop, so the picture needs no running kernel. Rank
     r begins with the number 2**r in every chunk. The traits ``ranks`` and ``step`` change with the controls. Python can observe and set
@@ -39,7 +39,7 @@ class RingStepper(View):
     Parameters
     ----------
     rings : mapping of str to function, or None
-        At most 4 rings by name, which are shown side by side. A ring is a function that takes values of shape (ranks, n). Its chunks are
+        At most 4 rings by name. They are shown side by side. A ring is a function that takes values of shape (ranks, n). Its chunks are
         the parts into which ``numpy.array_split`` cuts the n numbers. It returns its hops, each with the sums (not means) that the ranks
         hold after this hop. None shows :func:`~hybridlab.collectives.ring_all_reduce` alone.
     ranks : int or iterable of int
@@ -97,7 +97,7 @@ class RingStepper(View):
         return {name: states[self.step] for name, states in zip(self.data["names"], rings, strict=True)}
 
     def checked(self, name: str, value: Any) -> int:
-        """Return the value if the view was made with this number of ranks, or if it can be the number of a step; otherwise refuse it."""
+        """Return the value if the view offers this number of ranks, or if it can be the number of a step. Otherwise refuse it."""
         number = whole_number(value, name, at_least=0)
         if name == "ranks" and number not in self.data["ranks"]:
             known = ", ".join(map(str, self.data["ranks"]))
@@ -115,7 +115,7 @@ class RingStepper(View):
 
     @traitlets.observe("ranks")
     def _follow(self, _: Any) -> None:
-        self.step = min(self.step, self.last)
+        self.step = min(self.step, self.last)  # fewer ranks have fewer steps
 
     def __repr__(self) -> str:
         """Return the names of the rings, the digest of the data and the setting.
@@ -129,7 +129,7 @@ class RingStepper(View):
 
 
 def ring_data(rings: Mapping[str, Ring], ranks: Iterable[int]) -> Data:
-    """Return every state of every ring at every number of ranks, from the start to the last hop.
+    """Return the states of every ring for every number of ranks, from the start to the last hop.
 
     A ring runs twice. In the first run, each number is 1 on one rank and 0 on the other ranks, so each sum shows which ranks' numbers are
     in it. In the second run, there is one number in each chunk, and on rank r it is 2**r.
@@ -198,7 +198,7 @@ def _correct_ring(values: Floats) -> Any:
 
 
 def _checked_rings(rings: Any) -> dict[str, Ring]:
-    """Return the rings by name, or raise unless ``rings`` is a mapping of 1 to 4 of them."""
+    """Return the rings by name. Raise an error if ``rings`` is not a mapping of 1 to 4 of them."""
     if not isinstance(rings, Mapping) or not 0 < len(rings) <= MOST_RINGS:
         wanted = f'1 to {MOST_RINGS} functions by name, such as {{"correct": ring}}'
         raise HybridLabError(f"rings must be {wanted}, not {short_repr(rings)}", "wrong-type")
@@ -210,11 +210,12 @@ def _checked_rings(rings: Any) -> dict[str, Ring]:
 
 
 def _ring_runs(rings: Mapping[str, Ring], ranks: int) -> Data:
-    """Return the states of all rings for one number of ranks; a ring that ends before the others keeps its last state."""
+    """Return the states of all rings for one number of ranks. A ring that ends before the others stays in its last state."""
     runs = [_states(name, ring, ranks) for name, ring in rings.items()]
     steps = max(len(states) for states in runs)
     phases = next([state["phase"] for state in states] for states in runs if len(states) == steps)
     for states in runs:
+        # All rings share one cursor, so all need the same number of states.
         ended = {**states[-1], "messages": [], "sent": "This ring has ended.", "told": ""}
         states += [ended] * (steps - len(states))
     return {"phases": phases, "mean": float(np.mean(2.0 ** np.arange(ranks))), "rings": runs}
@@ -224,43 +225,47 @@ def _states(name: str, ring: Ring, ranks: int) -> list[Data]:
     """Return the state of one ring after each hop: see :func:`ring_data`."""
     eye: Floats = np.eye(ranks)
     powers: Floats = np.exp2(np.arange(ranks, dtype=np.float64))
-    hops = _hops(name, ring, np.tile(eye, ranks), ranks)
+    # The numbers of rank s are a unit vector for each chunk, so a sum counts how often each rank's number is in it.
+    hops = _run_ring(name, ring, np.tile(eye, ranks), ranks)
     parts = [eye[:, None, :].repeat(ranks, axis=1).astype(np.int64), *(_part_counts(name, hop, ranks) for hop in hops)]
+    # Different powers of two have different sums, so a reader can see in a sum which ranks are in it.
     start = powers[:, None].repeat(ranks, axis=1)
-    numbered = _hops(name, ring, start, ranks)
+    numbered = _run_ring(name, ring, start, ranks)
     if len(numbered) != len(hops):
         counts = f"{len(hops)} hops with some numbers and {len(numbered)} with others"
         raise HybridLabError(f"the ring {name!r} makes {counts}", "not-a-ring")
     values = [start, *(_held_values(name, hop, ranks, ranks) for hop in numbered)]
     whole = np.array([(each == 1).all(axis=2) for each in parts])
+    # A sum is lost if it was whole after an earlier hop and is not whole now.
     lost = np.logical_or.accumulate(whole) & ~whole
     marks = np.where(whole, "whole", np.where(lost, "lost", ""))
     phases = ["start", *(str(hop.phase) for hop in hops)]
     messages = [[], *(_messages(name, hop, ranks) for hop in hops)]
-    effects = ["Every rank holds its own numbers alone.", *map(_effects, pairwise(parts), pairwise(marks), messages[1:])]
+    effects = ["Every rank holds its own numbers alone.", *map(_effects_text, pairwise(parts), pairwise(marks), messages[1:])]
     return [
         {
             "phase": phases[place],
             "messages": messages[place],
             "parts": parts[place].tolist(),
-            "values": np.round(values[place], 6).tolist(),
+            "values": np.round(values[place], 6).tolist(),  # digits from rounding would differ between machines
             "marks": marks[place].tolist(),
             "whole": int(whole[place].sum()),
             "error": float(np.round(np.abs(values[place] / ranks - powers.mean()).max(), 6)),
-            "sent": _sent(messages[place]) if place else "Nothing is sent yet.",
+            "sent": _messages_text(messages[place]) if place else "Nothing is sent yet.",
             "told": effects[place],
         }
         for place in range(len(parts))
     ]
 
 
-def _hops(name: str, ring: Ring, values: Floats, ranks: int) -> list[Any]:
-    """Run a ring and return its hops, or raise if the function is not a ring."""
+def _run_ring(name: str, ring: Ring, values: Floats, ranks: int) -> list[Any]:
+    """Run a ring and return its hops. Raise an error if the function is not a ring."""
     if not callable(ring):
         raise HybridLabError(
             f"the ring {name!r} must be a function of values, shape (ranks, n), that returns hops, not {short_repr(ring)}", "wrong-type"
         )
     hops = list(each_of(ring(values), f"the ring {name!r} must return hops"))
+    # Fewer than D - 1 hops cannot carry a number to all D ranks of a ring.
     if not ranks <= len(hops) + 1 <= MOST_HOPS:
         wanted = f"{ranks - 1} to {MOST_HOPS - 1} hops for {ranks} ranks"
         raise HybridLabError(f"the ring {name!r} must make {wanted}, not {len(hops)}", "wrong-length")
@@ -285,6 +290,7 @@ def _held_values(name: str, hop: Any, ranks: int, size: int) -> Floats:
 
 def _part_counts(name: str, hop: Any, ranks: int) -> Counts:
     """Return ``parts`` after a hop, as in :func:`ring_data`, or refuse values that are not sums."""
+    # Shape (ranks, chunks, ranks): each chunk has one unit vector, so its values are the counts.
     held = _held_values(name, hop, ranks, ranks * ranks).reshape(ranks, ranks, ranks)
     counts = np.rint(held)
     if (np.abs(held - counts) > NEAR).any() or (np.abs(counts) > MOST_TIMES).any():
@@ -304,19 +310,20 @@ def _messages(name: str, hop: Any, ranks: int) -> list[list[int]]:
     return [list(message) for message in zip(*columns, strict=True)]
 
 
-def _sent(messages: list[list[int]]) -> str:
+def _messages_text(messages: list[list[int]]) -> str:
     """Return the messages of a hop as a sentence."""
     clauses = ", ".join(f"rank {sender} sends chunk {chunk} to rank {receiver}" for sender, receiver, chunk in messages)
     return f"{clauses[:1].upper()}{clauses[1:]}." if clauses else "Nobody sends anything."
 
 
-def _effects(parts: tuple[Counts, Counts], marks: tuple[Any, Any], messages: list[list[int]]) -> str:
-    """Return in sentences what the receivers of a hop did, which sums it made whole and which it overwrote."""
+def _effects_text(parts: tuple[Counts, Counts], marks: tuple[Any, Any], messages: list[list[int]]) -> str:
+    """Return sentences that say what the receivers of a hop did, and which sums became whole or were overwritten."""
     before, after = parts
+    # Counts are compared with those before the hop, because all ranks send at the same time.
     added = [(after[to, chunk] == before[to, chunk] + before[rank, chunk]).all() for rank, to, chunk in messages]
-    kept = [(after[to, chunk] == before[rank, chunk]).all() for rank, to, chunk in messages]
-    sentences = ["The receiver adds."] if all(added) else ["The receiver keeps what it gets."] if all(kept) else []
-    partial = [(rank, chunk) for rank, _, chunk in messages if all(kept) and not all(added) and marks[0][rank, chunk] != "whole"]
+    copied = [(after[to, chunk] == before[rank, chunk]).all() for rank, to, chunk in messages]
+    sentences = ["The receiver adds."] if all(added) else ["The receiver keeps what it gets."] if all(copied) else []
+    partial = [(rank, chunk) for rank, _, chunk in messages if all(copied) and not all(added) and marks[0][rank, chunk] != "whole"]
     if partial:
         rank, chunk = partial[0]
         content = f"chunk {chunk} of rank {rank} holds {ranks_in_sum(before[rank, chunk])}"

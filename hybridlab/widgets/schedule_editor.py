@@ -1,4 +1,4 @@
-"""The schedule editor lets the reader write the order of each device, and judges and times it while the reader writes."""
+"""The schedule editor lets the reader write the order of each device. It judges the text and draws its timeline at each key."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -22,6 +22,7 @@ from hybridlab.widgets.view import Checked, View, shown_first
 LONGEST = 100_000  # characters of a text
 SIZES = MappingProxyType({"devices": 4, "microbatches": 8, "chunks": 1})
 TIMES = MappingProxyType({"forward": 1.0, "backward": 2.0, "weight_share": 0.5, "p2p": 0.0, "overlap": 0.0})
+# The first two goals of every puzzle, which an editor without a puzzle has alone
 GOALS = (("complete", "has every operation once"), ("runs", "can run: no device waits for ever"))
 
 
@@ -90,23 +91,23 @@ class ScheduleEditor(View):
         given = _sizes_and_costs(asked, unit) if puzzle is None else _puzzle_data(puzzle, asked)
         self._costs = costs_of_one_setting(**given["costs"], unit=given["unit"] or None)
         data = given | _costs_by_device(self._costs, given["devices"]) | _kinds_and_starts(given)
-        refuse_too_large(len(compact_json(data)), "this editor is", "give smaller sizes")
+        refuse_too_large(len(compact_json(data)), "this editor is", "give smaller sizes")  # before the trait is sent to a page
         self._digest = digest(data)
         self.set_trait("data", data)
         super().__init__(**({"text": data["starts"][0]["text"]} | shown_first(show, self.SETTING, '{"text": "0F0 0B0"}')))
 
     @property
     def schedule(self) -> Schedule:
-        """The schedule that the text describes; raises :class:`InvalidSchedule` or :class:`Deadlock` if it describes none."""
+        """The schedule that the text describes. Raises :class:`InvalidSchedule` or :class:`Deadlock` if it describes none."""
         return Schedule.parse(self.text, name="yours")
 
     @property
     def timeline(self) -> Timeline:
-        """The timeline of the schedule for the costs of this editor; raises an error if the text describes no schedule."""
+        """The timeline of the schedule for the costs of this editor. Raises an error if the text describes no schedule."""
         return simulate(self.schedule, self._costs)
 
     def checked(self, name: str, value: Any) -> str:
-        """Return a text with line ends as in a page, or refuse a value that is no text or is too long."""
+        """Return a text with the line ends that a page uses, or refuse a value that is not a text or is too long."""
         text = checked_text(value, name).replace("\r\n", "\n").replace("\r", "\n")
         if len(text) > LONGEST:
             raise HybridLabError(f"{name} must have at most {LONGEST:,} characters, not {len(text):,}", "too-large")
@@ -124,7 +125,7 @@ class ScheduleEditor(View):
 
 
 def _sizes_and_costs(asked: Mapping[str, Any], unit: str | None) -> Data:
-    """Return the data of an editor without a puzzle: its goals are a complete schedule and one that can run."""
+    """Return the data of an editor without a puzzle. Its goals are a complete schedule and one that can run."""
     goals = [{"name": name, "words": words, "makespan": None, "memory": None} for name, words in GOALS]
     sizes = {name: whole_number(asked.get(name, usual), name) for name, usual in SIZES.items()}
     costs = {name: asked.get(name, usual) for name, usual in TIMES.items()}
@@ -133,24 +134,24 @@ def _sizes_and_costs(asked: Mapping[str, Any], unit: str | None) -> Data:
 
 
 def _puzzle_data(puzzle: Any, asked: Mapping[str, Any]) -> Data:
-    """Return the data of a puzzle, or raise an error if a part of it is missing or is given a second time."""
+    """Return the data of a puzzle. Raise an error if an entry is missing, or if ``asked`` has sizes or costs as well."""
     if asked:
         raise HybridLabError(f"the puzzle has its own sizes and costs: leave out {', '.join(asked)}", "conflicting-arguments")
     data = puzzle if isinstance(puzzle, Mapping) else getattr(puzzle, "data", lambda: None)()
     if not isinstance(data, Mapping):
         wanted = 'a puzzle such as hybridlab.course.puzzles.PUZZLES["two-devices"], or its data()'
         raise HybridLabError(f"puzzle must be {wanted}, not {short_repr(puzzle)}", "wrong-type")
-    parts = ("name", "title", "sentence", *SIZES, "costs", "unit", "memory", "split", "start", "goals")
-    if lacking := [part for part in parts if part not in data]:
-        raise HybridLabError(f"the puzzle lacks {', '.join(lacking)}: its data() must have {', '.join(parts)}", "missing-argument")
-    texts = {part: checked_text(data[part], f"the puzzle's {part}") for part in ("name", "title", "sentence", "start")}
+    entries = ("name", "title", "sentence", *SIZES, "costs", "unit", "memory", "split", "start", "goals")
+    if lacking := [entry for entry in entries if entry not in data]:
+        raise HybridLabError(f"the puzzle lacks {', '.join(lacking)}: its data() must have {', '.join(entries)}", "missing-argument")
+    texts = {name: checked_text(data[name], f"the puzzle's {name}") for name in ("name", "title", "sentence", "start")}
     sizes = {size: whole_number(data[size], size) for size in SIZES}
     rest = {"puzzle": True, "split": true_or_false(data["split"], "split"), "unit": data["unit"] or ""}
-    return {part: data[part] for part in ("costs", "memory", "goals")} | texts | sizes | rest
+    return {name: data[name] for name in ("costs", "memory", "goals")} | texts | sizes | rest
 
 
 def _costs_by_device(costs: Costs, devices: int) -> Data:
-    """Return the costs as the script has them: a time for each device, and one latency and one overlap."""
+    """Return the costs in the form that the script takes: a time for each device, one latency and one overlap."""
     costs.table(devices)  # refuses costs for another number of devices
     each = {name: np.broadcast_to(getattr(costs, name), devices) for name in ("forward", "backward", "weight_share")}
     single = {name: float(getattr(costs, name).item()) for name in ("p2p", "overlap")}
@@ -158,8 +159,9 @@ def _costs_by_device(costs: Costs, devices: int) -> Data:
 
 
 def _kinds_and_starts(given: Data) -> Data:
-    """Return the words and colours of operations, and texts to start from: the puzzle's, and the schedules with these sizes."""
+    """Return the words and colours of operations, and the texts to start from: the puzzle's own, and schedules of this size."""
     devices, microbatches, chunks = (given[size] for size in SIZES)
+    # With split backwards, each stage has a forward, an input gradient and a weight gradient for each microbatch.
     operations = 3 * devices * microbatches * chunks
     if operations > MOST_OPS:
         message = f"an editor draws at most {MOST_OPS:,} operations, not {operations:,}: give fewer devices, microbatches or chunks"
@@ -168,9 +170,12 @@ def _kinds_and_starts(given: Data) -> Data:
     if given["puzzle"]:
         fitting = [family for family in fitting if family.copies == 1]  # a puzzle has one copy of the weights
     texts = [{"name": each.name, "title": each.title, "text": str(build(each.name, devices, microbatches, chunks))} for each in fitting]
+    # A puzzle with full backwards only would refuse a text with split ones.
     if not given["split"]:
         texts = [text for text in texts if "W" not in text["text"]]
     lines = "\n".join(f"device {device}: " for device in range(devices))
     empty = {"name": "", "title": "empty lines", "text": lines}
+    # The editor begins with the first text.
     own = [{"name": "start", "title": "the puzzle's start", "text": given["start"]}] if given["puzzle"] else []
+    # A text can have two copies of the weights, which doubles the number of shades.
     return {"kinds": operation_kinds({"gpipe": [chunks, 2 * chunks]}), "starts": [*own, *texts, empty]}

@@ -1,4 +1,4 @@
-"""Makes the script and the style sheet of a widget from files.
+"""Builds the script and the style sheet of a widget from files.
 
 The script is one ES module with the code of the widget's file and of all files that it imports.
 """
@@ -15,6 +15,7 @@ from hybridlab.checks import known_name
 from hybridlab.errors import HybridLabError
 
 HERE = Path(__file__).parent
+# Regular expressions are enough because the scripts use these forms alone; _read_script refuses all others.
 IMPORT = re.compile(r'^import \{\s*(\w+(?:,\s*\w+)*),?\s*\} from "\./(\w+\.js)";\n', re.MULTILINE)
 EXPORT = re.compile(r"^export (?=(?:const|(?:async )?function) (\w+))", re.MULTILINE)
 ANY_OTHER = re.compile(r"^\s*((?:import|export)\b.*)", re.MULTILINE)
@@ -24,7 +25,7 @@ LAST_LINE = "export default { render };\n"
 
 
 class Script(NamedTuple):
-    """One file with its code, without imports and exports, and with the names in it."""
+    """One file: its code without imports and exports, and the names in it."""
 
     text: str  # the code alone
     imports: list[tuple[str, str]]  # (name, file)
@@ -33,26 +34,27 @@ class Script(NamedTuple):
 
 
 class FromFiles:
-    """A class attribute: the text that ``make`` returns for these arguments, made again after a change of a file in the folder.
+    """A class attribute whose value is the text that ``make`` returns, built again when a file in the folder has changed.
 
-    So a widget that is made after an edit of its script or style sheet has the edit, and the kernel need not be restarted.
+    A widget that is created after an edit of its script or style sheet has the edit, without a restart of the kernel.
     """
 
     def __init__(self, make: Callable[..., str], *arguments: Any, folder: Path = HERE, **named: Any) -> None:
         self._make = partial(make, *arguments, folder=folder, **named)
         self._folder = folder
-        self._made: tuple[object, str] = (None, "")
+        self._built: tuple[object, str] = (None, "")
 
     def __get__(self, widget: object, kind: type) -> str:
         files = [(each.name, each.stat()) for each in scandir(self._folder) if each.name.endswith((".js", ".css"))]
+        # Sizes count, too: a file system may give two quick edits the same time.
         stamp = sorted((name, stat.st_mtime_ns, stat.st_size) for name, stat in files)
-        if stamp != self._made[0]:
-            self._made = (stamp, self._make())
-        return self._made[1]
+        if stamp != self._built[0]:
+            self._built = (stamp, self._make())
+        return self._built[1]
 
 
 def script_of(entry: str, folder: Path = HERE) -> str:
-    r"""Return the ES module of a widget, in which each imported file comes once, before the widget's own file ``entry``.
+    r"""Return the ES module of a widget. It has each imported file once, and the widget's own file ``entry`` at the end.
 
     The joined text has no ``import`` lines, no word ``export``, no comment lines and no empty lines. The rest of each file stays as it
     is, so no build tool is needed.
@@ -93,6 +95,7 @@ def script_of(entry: str, folder: Path = HERE) -> str:
     except CycleError as why:
         circle = " imports ".join(reversed(why.args[1]))
         raise HybridLabError(f"scripts import each other in a circle: {circle}", "circular-import") from None
+    # The joined files share one scope, where a second definition would be an error or replace the first.
     owners: dict[str, str] = {}
     for name in order:
         for each in scripts[name].names:
@@ -101,6 +104,7 @@ def script_of(entry: str, folder: Path = HERE) -> str:
                 raise HybridLabError(f"{both}, and {entry} needs both files: rename {each} in one of them", "duplicate-name")
     if "render" not in scripts[entry].names:
         raise HybridLabError(f"{entry} is not a widget: it has no function render", "no-render")
+    # The order has each file behind the files that it imports, so every ``const`` is defined before it is used.
     return "".join(scripts[name].text for name in order) + LAST_LINE
 
 
@@ -129,9 +133,9 @@ def style_sheet(*kinds: str, files: Iterable[str], folder: Path = HERE) -> str:
     return text.replace(".hybridlab-view", f":is({names})")
 
 
-def _parsed(path: Path) -> Script:
-    """Return a file's code and names; refuse forms of ``import`` and ``export`` that cannot be joined."""
-    source = path.read_text(encoding="utf-8").removesuffix(LAST_LINE)
+def _read_script(path: Path) -> Script:
+    """Return a file's code and names. Refuse forms of ``import`` and ``export`` that cannot be joined."""
+    source = path.read_text(encoding="utf-8").removesuffix(LAST_LINE)  # script_of writes it once, at the end
     text = NOT_CODE.sub("", EXPORT.sub("", IMPORT.sub("", source)))
     if other := ANY_OTHER.search(text):
         forms = 'import { name } from "./file.js"; and export before a const or a function'
@@ -142,13 +146,13 @@ def _parsed(path: Path) -> Script:
 
 
 def _all_imported(entry: str, folder: Path) -> dict[str, Script]:
-    """Return ``entry`` and all files that it imports, also indirectly, by name."""
+    """Return the scripts by name: ``entry``, the files that it imports, those that they import, and so on."""
     known = sorted(path.name for path in folder.glob("*.js"))
     scripts: dict[str, Script] = {}
     waiting = [known_name(entry, known, "script")]
     while waiting:
         name = waiting.pop(0)
-        if name not in scripts:
-            scripts[name] = _parsed(folder / name)
+        if name not in scripts:  # files may import the same file, or each other in a circle
+            scripts[name] = _read_script(folder / name)
             waiting += [known_name(file, known, f"file imported by {name}:") for _, file in scripts[name].imports]
     return scripts

@@ -1,4 +1,4 @@
-"""The step explorer shows one training step on all devices of a mesh, from the first forward to the last optimiser."""
+"""The step explorer shows one training step on all devices of a mesh, from the first forward to the end of the optimiser."""
 
 from collections.abc import Iterator, Mapping
 from itertools import product
@@ -30,7 +30,7 @@ SPAN_WORDS = ("message sent", "message received", "reduce-scatter", "all-gather"
 
 
 class StepExplorer(View):
-    """A picture of one training step on all ranks, with pipelines, messages, the rings of all stages and the optimiser.
+    """A picture of one training step on all ranks: pipelines, messages, the rings of all stages and the optimiser.
 
     All steps are in the trait ``data``, so the picture needs no running kernel. The traits ``schedule``, ``devices``, ``replicas``,
     ``microbatches``, ``ring`` (the time of a ring step, or the name of a wire format) and ``overlap`` change with the controls. The
@@ -123,21 +123,22 @@ class StepExplorer(View):
 
     @property
     def step(self) -> HybridStep:
-        """The step for the current setting; raises :class:`UnsupportedSize` if the schedule does not support the size."""
+        """The step of the current setting. Raises :class:`UnsupportedSize` if the schedule does not support the size."""
         schedule = build(self.schedule, self.devices, self.microbatches)
         ring = self._ring_costs.arguments[self.data["ring"].index(self.ring)]
         return hybrid_step(schedule, self._costs, self.replicas, overlap=self.overlap, optimiser=self._optimiser, **ring)
 
     def checked(self, name: str, value: Any) -> Any:
-        """Return the value if the explorer was made with it, or if it can be a rank or a time; otherwise refuse it."""
+        """Return the value if the explorer offers it, or if it can be a rank or a time. Otherwise refuse it."""
         if name == "rank":
             return whole_number(value, name, at_least=0)
         if name == "time":
-            return nine_digits([one_time(value, "time")])[0]
+            return nine_digits([one_time(value, "time")])[0]  # as the page sends it
         if name == "schedule":
             return known_name(value, self.data[name], "schedule of this explorer", any_case=True)
         plain = str(value) if isinstance(value, WireFormat) else value
         for each in self.data[name]:
+            # In Python True equals 1, so truth values and texts match only their own type. Numbers match whatever their type is.
             alike = type(plain) is type(each) or not {bool, str} & {type(plain), type(each)}
             if alike and isinstance(plain, (bool, int, float, str, np.number)) and each == plain:
                 return each
@@ -145,7 +146,7 @@ class StepExplorer(View):
         raise HybridLabError(f"this explorer has no step with {name} = {short_repr(value)}: choose from {known}", "out-of-range")
 
     def _first_setting(self, show: Mapping[str, Any] | None) -> dict[str, Any]:
-        """Return the first setting, which has the values in ``show`` and otherwise the first values that can run."""
+        """Return the first setting: the values in ``show``, and otherwise the first values that can run."""
         asked = {name: self.checked(name, value) for name, value in shown_first(show, self.SETTING, '{"replicas": 2}').items()}
         choices = ([asked[name]] if name in asked else self.data[name] for name in AXES)
         settings = [dict(zip(AXES, values, strict=True)) for values in product(*choices)]
@@ -158,6 +159,7 @@ class StepExplorer(View):
     @traitlets.validate("rank")
     def _in_mesh(self, proposal: Any) -> int:
         rank: int = proposal["value"]
+        # For a message of the page this runs after all its changes, because only then the size of the mesh is known.
         with as_trait_error():
             Mesh(self.devices, self.replicas).coordinates(rank)
         return rank
@@ -180,7 +182,7 @@ class StepExplorer(View):
 
 
 class RingCosts(NamedTuple):
-    """The control for the cost of a ring step, with its label, its values, and the arguments of :func:`hybrid_step` for each value."""
+    """The control for the cost of a ring step: its label, its values, and the arguments of :func:`hybrid_step` for each value."""
 
     label: str
     values: list[Any]
@@ -188,7 +190,7 @@ class RingCosts(NamedTuple):
 
 
 def ring_costs(ring_step: Any, link: Any, gradient_bytes: Any, wire: Any, unit: str | None = None) -> RingCosts:
-    """Return the costs of a ring step to choose from, which are times, or wire formats for gradients that are sent over a link.
+    """Return the costs of a ring step to choose from: times, or wire formats for gradients that are sent over a link.
 
     Parameters
     ----------
@@ -249,7 +251,9 @@ def step_data(axes: Mapping[str, list[Any]], ring: RingCosts, costs: Costs, opti
         if isinstance(step, str):
             steps[key] = {"refusal": step}
             continue
+        # A schedule can have several copies of each stage, and all of them take part in the stage's ring.
         pipeline, ranks = key.rsplit("/", 3)[0], str(step.mesh.replicas * step.timeline.schedule.copies)
+        # All replicas and ring costs share the pipeline. Its size is checked here, so that a large grid is refused early.
         if pipeline not in pipelines:
             pipelines[pipeline] = _pipeline_entry(step)
             size += len(compact_json(pipelines[pipeline]))
@@ -260,7 +264,7 @@ def step_data(axes: Mapping[str, list[Any]], ring: RingCosts, costs: Costs, opti
     if all("refusal" in entry for entry in steps.values()):
         raise HybridLabError(f"no setting of this grid can run: {next(iter(steps.values()))['refusal']}", "unsupported-size")
     data = {
-        "unit": costs.unit or "",  # the script takes an empty text for none
+        "unit": costs.unit or "",  # an empty text tells the script that there is no unit
         "label": ring.label,
         "costs": _cost_entries(costs),
         "kinds": operation_kinds({name: [REGISTRY[name].fewest_chunks] for name in axes["schedule"]}),
@@ -288,7 +292,7 @@ def step_key(data: Mapping[str, Any], setting: Mapping[str, Any]) -> str:
 
 
 def _all_steps(axes: Mapping[str, list[Any]], ring: RingCosts, costs: Costs, optimiser: float) -> Iterator[tuple[str, HybridStep | str]]:
-    """Yield the key of every combination, together with its step or with a sentence that says why it cannot run."""
+    """Yield the key of every combination, with its step, or with a sentence that says why it cannot run."""
     for name, devices, microbatches in product(axes["schedule"], axes["devices"], axes["microbatches"]):
         refusal = REGISTRY[name].refusal(devices, microbatches, REGISTRY[name].fewest_chunks)
         schedule: Schedule | None = None
@@ -298,14 +302,14 @@ def _all_steps(axes: Mapping[str, list[Any]], ring: RingCosts, costs: Costs, opt
             if why_not:
                 yield key, why_not
             else:
-                schedule = schedule or build(name, devices, microbatches)
+                schedule = schedule or build(name, devices, microbatches)  # once for each size, and only if some setting can run
                 yield key, hybrid_step(schedule, costs, replicas, overlap=overlap, optimiser=optimiser, **ring.arguments[place])
 
 
 def _too_many_operations(name: str, devices: int, replicas: int, microbatches: int) -> str | None:
     """Return a sentence that refuses a step with more operations than a browser can draw, or None for a smaller step."""
     stages, copies = devices * REGISTRY[name].fewest_chunks, REGISTRY[name].copies
-    # the operations, the hops and the optimisers of one replica, if backwards are split
+    # An upper bound for one replica: operations with split backwards, hops, optimisers. It needs no schedule.
     most = 3 * stages * microbatches + 2 * copies * (copies * replicas - 1) * stages + devices
     if replicas * most <= MOST_OPS:
         return None
@@ -320,20 +324,22 @@ def _cost_entries(costs: Costs) -> Data:
 
 
 def _pipeline_entry(step: HybridStep) -> Data:
-    """Return the data that all replicas share, which are the orders and the peaks."""
+    """Return the data that all replicas share: the orders and the peaks."""
     schedule, devices = step.timeline.schedule, step.mesh.stages
+    # The devices of the first replica come first, and all replicas run the same order.
     orders = [" ".join(map(turn_text, order)) for order in schedule.turns[:devices]]
     return {"orders": orders, "peak": nine_digits(step.peak_activations[:devices])}
 
 
 def _hop_entries(step: HybridStep) -> list[Data]:
-    """Return the hops of the ring for stage 0, which are the same as for every other stage."""
+    """Return the hops of the ring of stage 0. Every other stage has the same ones."""
     hops = _spans_of_kinds(step, "reduce-scatter", "all-gather")
     ring = hops.where(hops.stage == 0)
     ranks = [replica * step.mesh.stages + path[0] for replica in range(step.mesh.replicas) for path in step.timeline.schedule.paths]
     entries = []
     for kind, number in dict.fromkeys(zip(ring.kind.tolist(), ring.step.tolist(), strict=True)):
         sends = ring.where((ring.kind == kind) & (ring.step == number))
+        # The script takes the senders in the order of the ring, not in that of their ranks.
         sends = sends.where(np.argsort([ranks.index(rank) for rank in sends.device]))
         to = [ranks.index(rank) for rank in sends.peer]
         entries.append({"kind": SPAN_KINDS[kind], "step": number, "piece": sends.chunk.tolist(), "to": to})
@@ -351,12 +357,13 @@ def _step_entry(step: HybridStep, optimiser: float) -> Data:
         "speedup": step.speedup,
         "efficiency": step.efficiency,
         "single": step.single_device_time,
-        "hop": (hops.end - hops.start).max(initial=0.0),
+        "hop": (hops.end - hops.start).max(initial=0.0),  # one replica has no ring
     }
     return {
         "rings": _ring_entries(hops, step),
+        # The ring of a stage ends at the same time in all replicas, so the first replica stands for all.
         "optimiser": _spans_of_kinds(step, "optimiser").start[: step.mesh.stages].tolist(),
-        "update": step.timeline.schedule.copies * float(optimiser),
+        "update": step.timeline.schedule.copies * float(optimiser),  # a device updates each copy of its weights
         **dict(zip(figures, nine_digits(figures.values()), strict=True)),
     }
 
@@ -368,13 +375,14 @@ def _ring_entries(hops: Spans, step: HybridStep) -> list[list[Any]]:
         ring = hops.where(hops.stage == stage)
         nbytes = [size for _, size in sorted(set(zip(ring.chunk.tolist(), ring.nbytes.tolist(), strict=True)))]
         devices = [path[stage] for path in schedule.paths]
+        # A size of -1 means that the bytes are unknown.
         place, known = devices if len(devices) > 1 else devices[0], nbytes if min(nbytes) >= 0 else []
         entries.append([place, stage, float(ring.start.min()), float(ring.end.max()), known])
     return entries
 
 
 def _spans_of_kinds(step: HybridStep, *kinds: str) -> Spans:
-    """Return the spans of these kinds, where a span is a message, a hop of a ring or an optimiser."""
+    """Return the spans of these kinds. A span is a message, a hop of a ring or an optimiser."""
     spans = step.timeline.spans
     if spans is None:
         raise HybridLabError("the timeline of this step has no spans beside its operations", "no-spans")

@@ -21,7 +21,7 @@ NO_ROW = "the sweep has no such row"
 
 
 class SweepExplorer(View):
-    """A picture of a sweep that draws a quantity against a column as lines, with a control for each other column that varies.
+    """A picture of a sweep: lines of a quantity against a column, with a control for each other column that varies.
 
     All values are in the trait ``data``, so the picture needs no running kernel. These traits change with the controls: ``quantity``,
     ``chosen`` (a mapping from column to value), ``at`` (the value of x at which numbers are shown), ``drawn`` (names of the lines that are
@@ -102,7 +102,7 @@ class SweepExplorer(View):
         if name == "drawn":
             names = [line["name"] for line in self.data["lines"]]
             asked = known_names(value, "drawn", names, "line")
-            return [each for each in names if each in asked]
+            return [each for each in names if each in asked]  # in the order of the lines
         if name == "logarithmic":
             axes = (self.data["x"], *self.data["quantities"])
             return logarithmic_axes(value, {axis["name"]: axis["positive"] for axis in axes})
@@ -111,17 +111,20 @@ class SweepExplorer(View):
         return self._checked_choices(value)
 
     def _checked_choices(self, value: Any) -> dict[str, Any]:
-        """Return a value for each control; a control that ``value`` does not name keeps its value, which is at first the first one."""
+        """Return a value for each control. A control that ``value`` does not name stays as it is; it begins at its first value."""
         if not isinstance(value, Mapping):
             wanted = "a value for each of the choices, by column"
             raise HybridLabError(f"chosen must have {wanted}, not {short_repr(value)}", "wrong-type")
         offered = {choice["name"]: choice["values"] for choice in self.data["choices"]}
         asked = {known_name(each, offered, "choice"): value[each] for each in value}
-        kept = self.chosen if self.trait_has_value("chosen") else {name: values[0] for name, values in offered.items()}
-        return kept | {name: _offered_value(asked[name], values, name) for name, values in offered.items() if name in asked}
+        current = self.chosen if self.trait_has_value("chosen") else {name: values[0] for name, values in offered.items()}
+        return current | {name: _offered_value(asked[name], values, name) for name, values in offered.items() if name in asked}
 
     def __repr__(self) -> str:
-        """Return the number of lines, the digest of the data and the setting in a text that is the same in every run."""
+        """Return the number of lines, the digest of the data and the setting.
+
+        The text is the same in every run, because outputs that are stored in notebooks contain it.
+        """
         axis = self.data["x"]
         choices = [f"{name} {value_text(name, value)}" for name, value in self.chosen.items()]
         some = [] if len(self.drawn) == len(self.data["lines"]) else [f"{counted(len(self.drawn), 'line')} drawn"]
@@ -131,7 +134,7 @@ class SweepExplorer(View):
 
 
 def sweep_data(sweep: Any, x: Any, y: Any, lines: Any = None, labels: Any = None) -> Data:
-    """Return the data that the view draws, which are axes, lines with their styles, choices, and the values in every setting.
+    """Return the data that the view draws: axes, lines with their styles, choices, and the values in every setting.
 
     Parameters
     ----------
@@ -151,11 +154,12 @@ def sweep_data(sweep: Any, x: Any, y: Any, lines: Any = None, labels: Any = None
         For what :func:`hybridlab.sweep.lines.lines_of` refuses, and for more than 2 MB of data.
     """
     found = lines_of(sweep, x, y, lines, labels)
-    unit = found.unit or ""  # the script takes an empty text for none
+    unit = found.unit or ""  # an empty text tells the script that there is no unit
     sizes = [*(len(values) for values in found.choices.values()), len(found.names), len(found.places)]
-    _refuse_rows(prod(sizes) * 2 * (len(found.quantities) + 1))  # the bytes if every entry had one digit
+    _refuse_rows(prod(sizes) * 2 * (len(found.quantities) + 1))  # a digit and a comma for each entry
     cells = [found.at.get((tuple(choice), line, place)) for *choice, line, place in product(*map(range, sizes))]
     refusals = [NO_ROW if row is None else str(row.get("refused") or "") for row in cells]
+    # Many points have the same reason, so a point stores its number and not its sentence.
     reasons = list(dict.fromkeys(filter(None, refusals)))
     number = {"": 0} | {reason: place for place, reason in enumerate(reasons, 1)}
     rows = [None if refusal else row for row, refusal in zip(cells, refusals, strict=True)]
@@ -182,7 +186,7 @@ def _refuse_rows(nbytes: int) -> None:
 
 
 def _axis_data(name: str, values: Iterable[Any], labels: Mapping[str, str], unit: str) -> Data:
-    """Return the data of an axis; ``positive`` is True if a value is above 0, because then the axis can be logarithmic."""
+    """Return the data of an axis. ``positive`` is True if a value is above 0, because then the axis can be logarithmic."""
     positive = any(value is not None and value > 0 for value in values)
     return {"name": name, "label": label_of(name, labels), "unit": unit if name in TIMES else "", "positive": positive}
 
@@ -192,11 +196,12 @@ def _line_look(place: int) -> Data:
     style = line_style(place)
     dash = [round(part * style.width, 2) for part in style.dash]
     look = {"colours": [style.colour, style.on_dark], "dash": dash, "width": style.width}
+    # The script takes half the width of a mark.
     return {**look, "shape": SHAPES[style.marker], "size": style.size / 2, "hollow": style.hollow}
 
 
 def _offered_value(value: Any, offered: list[Any], name: str) -> Any:
-    """Return the offered value that equals ``value``, or refuse ``value``; True is not 1."""
+    """Return the offered value that equals ``value``, or refuse ``value``. True does not equal 1 here."""
     given = drawable(value, name)
     for each in offered:
         if each == given and isinstance(each, bool) == isinstance(given, bool):

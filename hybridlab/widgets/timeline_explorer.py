@@ -25,11 +25,11 @@ TIMES = ("forward", "backward", "weight_share", "p2p")
 class TimelineExplorer(View):
     """A picture of timelines with controls for schedule, sizes and times. It plays the time, and says why a device is idle.
 
-    The orders of all sizes are in the trait ``data``, and the page times them itself, so the picture needs no running kernel and takes any
-    times. The traits ``schedule``, ``devices``, ``microbatches``, ``chunks``, ``forward``, ``backward``, ``weight_share``, ``p2p``,
-    ``slow_device``, ``slowdown`` and ``compare`` (a second schedule drawn below the first, or "") change with the controls. Python can
-    observe and set them, also to sizes that are not in ``data``. Then a new order is computed and stored in the trait ``extra``. If there
-    is nothing to draw, the picture says why. In a running notebook, the controls also offer such sizes.
+    The orders of all sizes are in the trait ``data``, and the page computes their times itself, so the picture needs no running kernel and
+    takes any times. The traits ``schedule``, ``devices``, ``microbatches``, ``chunks``, ``forward``, ``backward``, ``weight_share``,
+    ``p2p``, ``slow_device``, ``slowdown`` and ``compare`` (a second schedule drawn below the first, or "") change with the controls. Python
+    can observe and set them, also to sizes that are not in ``data``. Then a new order is computed and stored in the trait ``extra``. If
+    there is nothing to draw, the picture says why. In a running notebook, the controls also offer such sizes.
 
     Parameters
     ----------
@@ -46,7 +46,7 @@ class TimelineExplorer(View):
     overlap : float
         As in :class:`Costs`.
     slow_device : int or None
-        A device whose operations take ``slowdown`` times as long; None for none.
+        A device whose operations take ``slowdown`` times as long. None means that no device is slow.
     slowdown : float
         How many times as long the operations of the slow device take.
     unit : str or None
@@ -117,7 +117,8 @@ class TimelineExplorer(View):
             costs.table(count)  # raises if the costs are for another number of devices
         times = {name: one_or_each(getattr(costs, name).tolist()) for name in TIMES}
         times |= {"slow_device": slow_device, "slowdown": slowdown}
-        about = {"unit": costs.unit or "", "overlap": self._overlap, "most": most_of(costs)}  # the script takes an empty text for no unit
+        # An empty text tells the script that there is no unit.
+        about = {"unit": costs.unit or "", "overlap": self._overlap, "most": most_of(costs)}
         data = with_measured({**about, **grid}, self._steps)
         self._digest = digest(data)
         self.set_trait("data", data)
@@ -129,13 +130,14 @@ class TimelineExplorer(View):
         """The costs of the current setting."""
         times = {name: getattr(self, name) for name in TIMES}
         costs = Costs(**times, overlap=self._overlap, unit=self._unit)
+        # A change of the size can leave a slow device that no longer exists. It is slow again when the size grows.
         if self.slow_device is None or self.slow_device >= self.devices:
             return costs
         return costs.slower([self.slow_device], self.slowdown, of=self.devices)
 
     @property
     def timeline(self) -> Timeline:
-        """The timeline for the current setting; raises :class:`UnsupportedSize` if the schedule does not support the size.
+        """The timeline of the current setting. Raises :class:`UnsupportedSize` if the schedule does not support the size.
 
         A measured step has its own size and times, whatever the setting is.
         """
@@ -154,17 +156,19 @@ class TimelineExplorer(View):
         if name in ("p2p", "slowdown"):
             return one_or_each([one_time(value, name)])
         if name in TIMES:
+            # Costs has the checks of each time. Here it needs a forward and a backward, whose values do not matter.
             return one_or_each(getattr(costs_of_one_setting(**{"forward": 1, "backward": 1, name: value}), name).tolist())
         return whole_number(value, name)
 
     def _first_setting(self, times: Mapping[str, Any], show: Mapping[str, Any] | None) -> dict[str, Any]:
-        """Return the first setting, which has the values in ``show``, and otherwise ``times`` and the first sizes that can run."""
+        """Return the first setting: the values in ``show``, and otherwise ``times`` and the first sizes that can run."""
         asked = {name: self.checked(name, value) for name, value in shown_first(show, self.SETTING, '{"devices": 4}').items()}
         names = [schedule["name"] for schedule in self.data["schedules"]]
         choices = {"schedule": names, "compare": [""], **{name: self.data[name] for name in SIZES}}
         choices |= {name: [self.checked(name, value)] for name, value in times.items()}
         if "schedule" in asked:
-            choices["chunks"] = self._offered_chunks(asked["schedule"]) or [REGISTRY[asked["schedule"]].fewest_chunks]  # never for a step
+            # A schedule that the grid does not have begins with its fewest chunks. The grid has every measured step.
+            choices["chunks"] = self._offered_chunks(asked["schedule"]) or [REGISTRY[asked["schedule"]].fewest_chunks]
         choices |= {name: [value] for name, value in asked.items()}
         refusals = []
         for values in product(*(choices[name] for name in self.SETTING)):
@@ -181,11 +185,11 @@ class TimelineExplorer(View):
         return None if size == size_of(self._steps[name]) else refusal_of(self._steps[name])
 
     def _offered_chunks(self, name: str) -> list[int]:
-        """Return the numbers of chunks that the grid offers for a schedule; empty if the schedule is not in the grid."""
+        """Return the numbers of chunks that the grid offers for a schedule. The list is empty if the grid does not have the schedule."""
         return next((schedule["chunks"] for schedule in self.data["schedules"] if schedule["name"] == name), [])
 
     def _chunks_for(self, name: str, chunks: int) -> int:
-        """Return ``chunks`` if the schedule supports it, otherwise the schedule's first number in the grid, or its fewest chunks."""
+        """Return ``chunks`` if the schedule supports this number. Otherwise return its first number in the grid, or its fewest."""
         offered = self._offered_chunks(name)
         if name in self._steps:
             return offered[0]
@@ -194,20 +198,21 @@ class TimelineExplorer(View):
 
     @traitlets.observe("schedule", *SIZES, "compare")
     def _follow(self, change: Any) -> None:
-        """Give a new schedule a number of chunks that it supports, and compute the order of sizes that the grid does not have."""
+        """Give a new schedule a number of chunks that it supports. Compute the order of a size that the grid does not have."""
         setting = {name: getattr(self, name) for name in self.SETTING}
         if change["name"] == "schedule":
             chunks = self._chunks_for(change["new"], self.chunks)
             if chunks != self.chunks:
                 self.chunks = chunks  # this calls _follow again
                 return
+        # The script looks into ``data`` and ``extra``, so ``extra`` is needed only for a size that ``data`` does not have.
         if has_setting(self.data, setting):
             self.set_trait("extra", {})
         elif not has_setting(self.extra, setting):
             self.set_trait("extra", setting_data(setting, self._steps))
 
     def _answer(self, _: Any, content: Any, __: Any) -> None:
-        """Answer a page that asks whether a kernel is running; the answer has the schedules that the kernel can compute."""
+        """Answer a page that asks whether a kernel is running. The answer has the schedules that the kernel can compute."""
         if content == {"ask": "live"}:
             schedules = [
                 {"name": family.name, "title": family.title, "fewest": family.fewest_chunks, "step": family.chunk_step}
@@ -234,7 +239,7 @@ class TimelineExplorer(View):
 
 
 def one_or_each(values: Any) -> Any:
-    """Return one number if there is only one, otherwise the list; whole numbers become ints, which are shorter in JSON.
+    """Return a number if there is only one, otherwise the list. Whole numbers become ints, which are shorter in JSON.
 
     >>> one_or_each([2.0]), one_or_each([1.0, 1.5]), one_or_each(0.0)
     (2, [1, 1.5], 0)
@@ -245,12 +250,13 @@ def one_or_each(values: Any) -> Any:
 
 
 def most_of(costs: Costs) -> dict[str, float]:
-    """Return the largest value that the slider of each time offers; a field takes larger values.
+    """Return the largest value that the slider of each time offers. The field beside it takes larger values.
 
     >>> most_of(Costs(forward=10, backward=20))
     {'forward': 30.0, 'backward': 60.0, 'p2p': 20.0, 'slowdown': 3.0}
     """
     forward, backward, p2p = (float(getattr(costs, name).max()) for name in ("forward", "backward", "p2p"))
+    # A time of 0 says nothing about a useful range, so another time gives it.
     longest = max(forward, backward, p2p) or 1.0
     return {
         "forward": 3 * (forward or longest),
@@ -261,5 +267,5 @@ def most_of(costs: Costs) -> dict[str, float]:
 
 
 def _short(value: Any) -> str:
-    """Return a number, or a number for each device, with six digits."""
+    """Return a number, or a number for each device, as text with six digits."""
     return f"{value:g}" if not isinstance(value, list) else f"[{', '.join(f'{each:g}' for each in value)}]"

@@ -1,4 +1,4 @@
-"""The orders for a grid of sizes as plain data; the page's own clock times them."""
+"""The orders of schedules for a grid of sizes, as plain data. The script of the page computes their times."""
 
 from collections.abc import Iterable, Mapping
 from itertools import product
@@ -16,7 +16,7 @@ from hybridlab.widgets.page_data import MOST_OPS, Data, compact_json, operation_
 
 SIZES = ("devices", "microbatches", "chunks")
 
-Values = Mapping[str, list[Any]]  # for each axis, its values
+Values = Mapping[str, list[Any]]  # the values of each axis, by name
 
 
 def grid_data(schedules: Any, axes: Mapping[str, Any]) -> Data:
@@ -65,7 +65,7 @@ def setting_data(setting: Mapping[str, Any], steps: Mapping[str, Timeline] = Map
     setting : mapping
         One value for each of schedule, devices, microbatches, chunks and compare ("" for no second schedule).
     steps : mapping
-        Measured steps by their names; each has one size, and a refusal at all others.
+        Measured steps by their names. Each has one size, and a refusal at all others.
 
     Returns
     -------
@@ -81,6 +81,7 @@ def setting_data(setting: Mapping[str, Any], steps: Mapping[str, Timeline] = Map
     size = setting["devices"], setting["microbatches"]
     chosen = [name for name in (setting["schedule"], setting["compare"]) if name]
     chunks = {name: supported_or_fewest_chunks(name, setting["chunks"]) for name in chosen if name not in steps}
+    # The chosen schedule gets the chosen number, so that a refusal says why. The other one gets a number that it supports.
     if setting["schedule"] in chunks:
         chunks[setting["schedule"]] = setting["chunks"]
     entries = {_key(name, *size, count): _entry_or_refusal(name, *size, count) for name, count in chunks.items()}
@@ -96,12 +97,13 @@ def setting_data(setting: Mapping[str, Any], steps: Mapping[str, Timeline] = Map
     for name in chosen:
         if name in steps:
             data["schedules"].append(title_of(name, steps[name]))
+            # This function is called for sizes that the grid does not have, and the grid has the size of each measured step.
             data["pipelines"][_key(name, *size, steps[name].schedule.chunks)] = {"refusal": refusal_of(steps[name])}
     return data
 
 
 def has_setting(data: Mapping[str, Any], setting: Mapping[str, Any]) -> bool:
-    """Return whether the data have all entries that a setting needs, where an entry is an order or a refusal."""
+    """Return whether the data have all entries that a setting needs. An entry is an order or a refusal."""
     names = {schedule["name"] for schedule in data.get("schedules", ())}
     compared = {setting["schedule"], setting["compare"]} - {""}
     return compared <= names and all(setting[name] in data[name] for name in SIZES)
@@ -118,7 +120,7 @@ def supported_or_fewest_chunks(name: str, chunks: int) -> int:
 
 
 def order_entry(name: str, devices: int, microbatches: int, chunks: int) -> Data:
-    """Return one entry of ``pipelines``, with the order of a schedule, or with ``refusal``.
+    """Return one entry of ``pipelines``: the order of a schedule, or a ``refusal``.
 
     >>> order_entry("gpipe", 2, 1, 1), order_entry("gpipe", 2, 1, 3)
     ({'orders': ['0F0 0B0', '1F0 1B0']}, {'refusal': 'gpipe has 1 chunk a device, not 3; leave chunks out'})
@@ -126,6 +128,7 @@ def order_entry(name: str, devices: int, microbatches: int, chunks: int) -> Data
     refusal = REGISTRY[name].refusal(devices, microbatches, chunks)
     if refusal:
         return {"refusal": refusal}
+    # A size with too many operations, even without split backwards, is not built at all: it could take long.
     too_many = 2 * devices * chunks * microbatches > MOST_OPS
     schedule = None if too_many else build(name, devices, microbatches, chunks)
     if schedule is None or len(schedule.kind) > MOST_OPS:  # with split backwards, a stage has three operations for each microbatch
@@ -136,7 +139,7 @@ def order_entry(name: str, devices: int, microbatches: int, chunks: int) -> Data
 
 
 def _entry_or_refusal(name: str, devices: int, microbatches: int, chunks: int) -> Data:
-    """Return the result of :func:`order_entry`; if the library raises an error, its message becomes the ``refusal``."""
+    """Return the result of :func:`order_entry`. If the library raises an error, its message becomes the ``refusal``."""
     try:
         return order_entry(name, devices, microbatches, chunks)
     except HybridLabError as why:
@@ -144,10 +147,11 @@ def _entry_or_refusal(name: str, devices: int, microbatches: int, chunks: int) -
 
 
 def _pipelines(names: Iterable[str], values: Values) -> Data:
-    """Return the entry of every combination; refuse as soon as the data are too large for a page."""
+    """Return the entry of every combination. Raise an error as soon as the data are too large for a page."""
     pipelines: Data = {}
     nbytes = 0
     for name, devices, microbatches, chunks in product(names, *(values[size] for size in SIZES)):
+        # An order has at least a forward and a backward for each stage and microbatch. This bound refuses before a large order is built.
         if REGISTRY[name].refusal(devices, microbatches, chunks) is None:
             _refuse_grid(nbytes + 2 * devices * chunks * microbatches * len("0F0 "), values)
         entry = order_entry(name, devices, microbatches, chunks)
@@ -170,7 +174,7 @@ def _titles(chunks: Mapping[str, list[int]]) -> list[Data]:
 
 
 def _supported_chunks(name: str, wanted: list[int], values: Values) -> list[int]:
-    """Return those wanted numbers of chunks that the schedule supports at some size in the grid, or its fewest if there are none."""
+    """Return the wanted numbers of chunks that the schedule supports at some size in the grid. If there are none, its fewest."""
     family = REGISTRY[name]
     sizes = list(product(values["devices"], values["microbatches"]))
     supported = [chunks for chunks in wanted if any(family.refusal(*size, chunks) is None for size in sizes)]
@@ -178,6 +182,6 @@ def _supported_chunks(name: str, wanted: list[int], values: Values) -> list[int]
 
 
 def _refuse_grid(nbytes: int, values: Values) -> None:
-    """Refuse a grid whose data have more bytes than a page can carry; the error says how many values each axis has."""
+    """Refuse a grid whose data have more bytes than a page can carry. The error says how many values each axis has."""
     counts = ", ".join(f"{counted(len(axis), 'value')} of {name}" for name, axis in values.items())
     refuse_too_large(nbytes, f"this grid ({counts}) is", "give fewer values, or fewer microbatches")

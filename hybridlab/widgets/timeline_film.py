@@ -1,4 +1,4 @@
-"""A film of timelines: one schedule after the other fills in, while its bubble ratio and its memory are counted."""
+"""A film of timelines: they fill in one after the other, and numbers show the bubble ratio and the memory up to now."""
 
 from typing import Any
 
@@ -14,9 +14,9 @@ from hybridlab.widgets.timeline_explorer_data import order_entry
 
 
 class TimelineFilm(anywidget.AnyWidget):
-    """Timelines of several schedules below each other, which fill in one after the other; play, pause, and a slider over the time.
+    """Timelines of several schedules, one below the other. They fill in one after the other, with play, pause and a slider.
 
-    The film begins by itself when it comes into sight, unless the reader's system asks for no motion. Then the whole picture stands there.
+    The film begins by itself when it comes into sight. If the reader's system asks for no motion, the whole picture is shown instead.
 
     Parameters
     ----------
@@ -58,12 +58,12 @@ class TimelineFilm(anywidget.AnyWidget):
 
 
 def film_data(names: list[str], devices: int, microbatches: int, forward: float, backward: float, unit: str | None) -> Data:
-    """Return the orders of the schedules and their costs as plain data; refuse a size that a schedule does not support."""
+    """Return the orders of the schedules and their costs as plain data. Refuse a size that a schedule does not support."""
     costs: Costs = costs_of_one_setting(forward=forward, backward=backward, unit=unit)
     chunks = {name: REGISTRY[name].fewest_chunks for name in names}
     schedules = []
     for name, count in chunks.items():
-        build(name, devices, microbatches, count)  # refuses a size that the schedule does not support
+        build(name, devices, microbatches, count)  # raises an error where order_entry has a refusal, which a film cannot show
         schedules.append({"name": name, "title": REGISTRY[name].title, **order_entry(name, devices, microbatches, count)})
     times = {name: getattr(costs, name).item() for name in ("forward", "backward", "weight_share", "p2p")}
     about = {"devices": devices, "microbatches": microbatches, "unit": unit or "", "costs": times}

@@ -1,4 +1,4 @@
-"""The training curves show loss and held-out accuracy of finished training runs, compared with a run on one device."""
+"""The training curves show the loss and the held-out accuracy of finished training runs, beside those of a run on one device."""
 
 from collections.abc import Mapping, Sequence
 from itertools import product
@@ -61,7 +61,7 @@ class TrainingCurves(View):
         super().__init__(chosen=[axis["values"][0] for axis in data["axes"]], step=data["steps"])
 
     def checked(self, name: str, value: Any) -> Any:
-        """Return the value if it is a number of a step (from 1) or a list with one value for each control; otherwise refuse it."""
+        """Return the value if it is the number of a step (from 1) or a list with one value for each control. Otherwise refuse it."""
         if name == "step":
             return whole_number(value, name, at_most=self.data["steps"])
         axes = self.data["axes"]
@@ -72,13 +72,14 @@ class TrainingCurves(View):
         return [known_name(each, axis["values"], axis["name"]) for each, axis in zip(values, axes, strict=True)]
 
     def __repr__(self) -> str:
-        """Return the number of runs and the choice, but no value of a curve, because the last digits differ from machine to machine."""
+        """Return the number of runs and the choice."""
+        # Stored notebooks have this text, and the last digits of a curve differ from machine to machine. So it has no value of a curve.
         size = f"{counted(len(self.data['runs']), 'run')} of {counted(self.data['steps'], 'step')}"
         return f"<TrainingCurves: {size}; {', '.join(self.chosen)}>"
 
 
 def curves_data(choices: Any, runs: Any, alone: Any) -> Data:
-    """Return the data that the view draws, which are the choices, the range of all losses in powers of ten, and all curves.
+    """Return the data that the view draws: the choices, the range of all losses in powers of ten, and all curves.
 
     Parameters
     ----------
@@ -107,18 +108,21 @@ def curves_data(choices: Any, runs: Any, alone: Any) -> Data:
             raise HybridLabError(f"each of the runs must be {wanted}, not {short_repr(key)}: {short_repr(run)}", "wrong-type")
     if not isinstance(alone, TrainedAlone):
         raise HybridLabError(f"alone must be a run as train_alone() returns it, not {short_repr(alone)}", "wrong-type")
+    # The values of a control have the order of the runs.
     values = [list(dict.fromkeys(_short_text(key[place], "a value to choose") for key in runs)) for place in range(len(names))]
+    # The controls are independent of each other, so a reader can choose every combination.
     missing = next((key for key in product(*values) if key not in runs), None)
     if missing is not None:
         raise HybridLabError(f"there is no run for {missing}: each combination of the values needs one", "missing-run")
     for run in runs.values():
         if run.losses.size != alone.losses.size or run.checked.tolist() != alone.checked.tolist():
-            raise HybridLabError("all runs, including the run of one device, need the same steps and the same `every`", "does-not-fit")
+            raise HybridLabError("all runs, and the run of one device, need the same number of steps and the same `every`", "does-not-fit")
     losses = [alone.losses, *(run.losses for run in runs.values())]
     data: Data = {
         "axes": [{"name": name, "values": offered} for name, offered in zip(names, values, strict=True)],
         "steps": alone.losses.size,
         "checked": alone.checked.tolist(),
+        # All runs share one scale, so that the axis stays when the reader chooses another run.
         "decades": [int(np.floor(np.log10(min(map(np.min, losses))))), int(np.ceil(np.log10(max(map(np.max, losses)))))],
         "alone": _curves(alone),
         "runs": {"|".join(key): _curves(runs[key]) | _spread_and_bytes(runs[key]) for key in product(*values)},
@@ -135,13 +139,14 @@ def _curves(run: TrainedAlone) -> Data:
 
 
 def _spread_and_bytes(run: Trained) -> Data:
-    """Return the bytes sent in a step, and for each accuracy check the largest difference between two replicas so far (two digits)."""
-    largest = np.maximum.accumulate(run.spread)[run.checked - 1]
+    """Return the bytes sent in a step, and the largest difference between replicas up to each check of the accuracy (two digits)."""
+    largest = np.maximum.accumulate(run.spread)[run.checked - 1]  # steps are counted from 1
     return {"spread": [float(f"{each:.2g}") for each in largest.tolist()], "bytes": run.bytes_sent}
 
 
 def _short_text(value: Any, subject: str) -> str:
-    """Return a text of 1 to 40 printable characters, or refuse it; "|" is refused because it separates the texts of a key."""
+    """Return a text of 1 to 40 printable characters without "|", or refuse it."""
+    # "|" separates the texts of a key in the data.
     text = checked_text(value, subject)
     if not 0 < len(text) <= LONGEST_NAME or not text.isprintable() or "|" in text:
         wanted = f"1 to {LONGEST_NAME} printable characters without |"

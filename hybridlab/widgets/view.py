@@ -1,4 +1,4 @@
-"""The base class of views: a setting that both the page and Python can change."""
+"""The base class of views. A view has a setting, which both the page and Python can change."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -14,12 +14,12 @@ from hybridlab.errors import HybridLabError
 class Refused(HybridLabError, traitlets.TraitError):
     """The error for a value that a view does not accept.
 
-    It is also a TraitError, so traitlets undoes all other changes that came in the same message from the page.
+    It is also a TraitError: only for such an error, traitlets undoes the other changes of the same message from the page.
     """
 
 
 class Checked(traitlets.TraitType[Any, Any]):
-    """A trait that is part of a view's setting, so the view's method ``checked`` checks each new value."""
+    """A trait that belongs to a view's setting. The view's method ``checked`` checks each new value."""
 
     def validate(self, obj: Any, value: Any) -> Any:
         """Return the value that the view's method ``checked`` returns for it."""
@@ -28,12 +28,12 @@ class Checked(traitlets.TraitType[Any, Any]):
 
 
 class View(anywidget.AnyWidget):
-    """The base class of views; ``SETTING`` names the traits that the controls of the page and Python can change."""
+    """The base class of views. ``SETTING`` names the traits of the setting: those that the page and Python can change."""
 
     SETTING: ClassVar[tuple[str, ...]]
 
     def checked(self, name: str, value: Any) -> Any:
-        """Return the value for one trait of the setting in the form in which the trait stores it, or refuse it.
+        """Return a value in the form in which a trait of the setting stores it, or refuse it.
 
         Parameters
         ----------
@@ -50,13 +50,14 @@ class View(anywidget.AnyWidget):
         raise NotImplementedError(f"{type(self).__name__} does not check {name} = {short_repr(value)}")
 
     def set_state(self, sync_data: dict[str, Any]) -> None:
-        """Set traits to the values that the page sends; after an error, send the page its old setting and the message of the error."""
+        """Set traits to the values that the page sends. After an error, send the old setting and the error's message to the page."""
         try:
             super().set_state(sync_data)
         except Exception as why:
+            # The page already shows the refused value in its controls, so it needs the setting that still holds.
             self.send_state(self.SETTING)
             self.send({"refused": str(why)})
-            raise
+            raise  # the kernel's log shows the error, too
 
 
 @contextmanager
@@ -65,11 +66,11 @@ def as_trait_error() -> Iterator[None]:
     try:
         yield
     except HybridLabError as why:
-        raise Refused(str(why), why.code) from None
+        raise Refused(str(why), why.code) from None  # the first error says nothing more
 
 
 def shown_first(show: Any, known: Iterable[str], example: str) -> dict[str, Any]:
-    """Return the part of the setting that an author asks for with the argument ``show``.
+    """Return the values of the setting that an author gives in the argument ``show``.
 
     Parameters
     ----------
