@@ -40,7 +40,7 @@ def source_of(function: Callable[..., Any], seen: frozenset[str] = frozenset()) 
     module = sys.modules[function.__module__]
     for name in sorted({node.id for node in ast.walk(tree) if isinstance(node, ast.Name)} - seen - {function.__name__}):
         helper = vars(module).get(name)
-        if isfunction(helper) and re.search(r"[.](tasks|rings|ring_messages|clocks|one_f_one_b)$", helper.__module__):
+        if isfunction(helper) and re.search(r"[.](tasks|rings|ring_messages|simulator|one_f_one_b)$", helper.__module__):
             yield from source_of(helper, seen | {function.__name__})
 
 

@@ -19,10 +19,10 @@ from hybridlab.collectives import ring_all_reduce
 from hybridlab.course.checking.answers import plain_values, same
 from hybridlab.course.checking.builds import PUBLIC_SEED, WITHOUT_THE_TWIST
 from hybridlab.course.checking.calls import ENDED
-from hybridlab.course.labs.lab01.mesh_messages import messages_of
+from hybridlab.course.labs.lab01.messages import messages_of
 from hybridlab.course.labs.lab05.messages import through_int8
 from hybridlab.course.labs.lab06.overlap import given_by, rings_of
-from hybridlab.course.labs.lab12.chunk_orders import goal_of
+from hybridlab.course.labs.lab12.interleaved import goal_of
 from hybridlab.course.tasks import TASKS, Build, Twist
 from hybridlab.mesh import Mesh
 from hybridlab.wire import Packet

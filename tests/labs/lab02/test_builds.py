@@ -14,7 +14,7 @@ from hypothesis import assume, given
 from strategies import any_orders
 
 from hybridlab import Costs, InvalidSchedule, Op, Schedule, build, simulate
-from hybridlab.course.labs.lab02 import clocks, one_f_one_b
+from hybridlab.course.labs.lab02 import one_f_one_b, simulator
 from hybridlab.course.labs.lab02 import tasks as lab02_tasks
 from hybridlab.course.tasks import TASKS, check
 
@@ -322,7 +322,7 @@ def passes(key: str, function: Any) -> bool:
 
 
 def test_no_solution_of_a_build_can_be_imported() -> None:
-    modules = {module.__name__: module for module in (lab02_tasks, clocks, one_f_one_b)}
+    modules = {module.__name__: module for module in (lab02_tasks, one_f_one_b, simulator)}
     values = [value for module in modules.values() for value in vars(module).values() if getattr(value, "__module__", "") in modules]
     assert len(values) > 20
     assert passes("lab02.t6", a_simulator)
@@ -365,12 +365,12 @@ def test_the_times_of_the_judge_are_those_of_the_library_and_of_another_simulato
     for case in TASKS["lab02.t6"].instance(None).data.cases(np.random.default_rng(1)):
         lines, forward, backward, latency = deepcopy(case.arguments)
         costs = Costs(forward=forward, backward=backward, p2p=latency)
-        assert a_simulator(*case.arguments) == clocks._right_times(lines, costs), case.words
+        assert a_simulator(*case.arguments) == simulator._right_times(lines, costs), case.words
         if can_run(lines):
             legal += 1
             timeline = simulate(Schedule.parse("\n".join(lines)), costs)
             spans = zip(timeline.start.tolist(), timeline.end.tolist(), strict=True)
-            assert dict(zip(map(str, timeline.ops), spans, strict=True)) == clocks._right_times(lines, costs), case.words
+            assert dict(zip(map(str, timeline.ops), spans, strict=True)) == simulator._right_times(lines, costs), case.words
     assert legal > 35
 
 
@@ -379,7 +379,7 @@ def test_the_operations_that_run_before_a_deadlock_have_the_times_of_another_sim
     assume(all(kind in "FB" for order in orders for kind, *_ in order))
     lines = [" ".join(f"{stage}{kind}{microbatch}" for kind, stage, microbatch in order) for order in orders]
     costs = Costs(forward=1, backward=2, p2p=0.5)
-    assert a_simulator(lines, [1] * len(lines), [2] * len(lines), 0.5) == clocks._right_times(lines, costs)
+    assert a_simulator(lines, [1] * len(lines), [2] * len(lines), 0.5) == simulator._right_times(lines, costs)
 
 
 @in_turn(

@@ -14,7 +14,7 @@ from oracle import nodes, times, uniform
 from solutions import solutions_of
 
 from hybridlab import Costs, Schedule, build, check, simulate
-from hybridlab.course.labs.lab12.chunk_orders import goal_of
+from hybridlab.course.labs.lab12.interleaved import goal_of
 from hybridlab.course.labs.lab12.tasks import makespan
 from hybridlab.course.tasks import TASKS
 

@@ -10,7 +10,7 @@ from hybridlab.checks import counted
 from hybridlab.course.checking.builds import Case, build_task
 from hybridlab.course.checking.checking import Feedback, right, wrong
 from hybridlab.course.checking.questions import Number, Question, number_task
-from hybridlab.course.labs.lab01.mesh_messages import EXAMPLES, MISTAKES, TWISTS, Message, messages_of, read_messages
+from hybridlab.course.labs.lab01.messages import EXAMPLES, MISTAKES, TWISTS, Message, messages_of, read_messages
 from hybridlab.mesh import Mesh, Place
 from hybridlab.wire import FP16
 

@@ -9,8 +9,7 @@ from hybridlab.course.checking.answers import Orders, require_orders
 from hybridlab.course.checking.builds import build_task
 from hybridlab.course.checking.checking import Feedback, PartialCredit, right, task, wrong
 from hybridlab.course.checking.questions import Number, Question, number_task
-from hybridlab.course.labs.lab02 import clocks, one_f_one_b
-from hybridlab.course.labs.lab02.clocks import Times, judge_times
+from hybridlab.course.labs.lab02 import one_f_one_b, simulator
 from hybridlab.course.labs.lab02.one_f_one_b import (
     GROWING_WARM_UP,
     NOT_1F1B,
@@ -20,6 +19,7 @@ from hybridlab.course.labs.lab02.one_f_one_b import (
     not_1f1b,
     unit_timeline,
 )
+from hybridlab.course.labs.lab02.simulator import Times, judge_times
 from hybridlab.errors import HybridLabError
 from hybridlab.formulas import one_f_one_b_makespan, peak_activations
 from hybridlab.schedule import Kind, Schedule
@@ -261,11 +261,11 @@ def build_one_f_one_b(orders: Orders, devices: int, microbatches: int) -> Feedba
     prompt="write a function simulate(orders, forward, backward, latency) that returns the start and the end of each operation that runs",
     points=10,
     signature="simulate(orders, forward, backward, latency)",
-    cases=clocks.orders_of_many_kinds,
-    reads=clocks.read_times,
-    mistakes=clocks.MISTAKES,
-    twists=clocks.CLOCK_TWISTS,
-    examples=clocks.EXAMPLES,
+    cases=simulator.orders_of_many_kinds,
+    reads=simulator.read_times,
+    mistakes=simulator.MISTAKES,
+    twists=simulator.CLOCK_TWISTS,
+    examples=simulator.EXAMPLES,
     lesson="an operation starts when its device is free and its input has arrived; in a deadlock no device has such an operation",
 )
 def build_simulator(times: Times, orders: list[str], forward: list[float], backward: list[float], latency: float) -> Feedback:

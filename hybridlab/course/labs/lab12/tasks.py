@@ -14,9 +14,9 @@ from hybridlab.course.checking.drawing import Drawing, first_differences, marked
 from hybridlab.course.checking.expressions import Mistake, Table, filled
 from hybridlab.course.checking.questions import Number, Question, number_task
 from hybridlab.course.labs.lab02.one_f_one_b import UNIT_COSTS, read_lines
-from hybridlab.course.labs.lab12 import chunk_orders, critical_paths
-from hybridlab.course.labs.lab12.chunk_orders import goal_of
-from hybridlab.course.labs.lab12.critical_paths import WITHIN, Row, Rows, schedule_of
+from hybridlab.course.labs.lab12 import critical_path, interleaved
+from hybridlab.course.labs.lab12.critical_path import WITHIN, Row, Rows, schedule_of
+from hybridlab.course.labs.lab12.interleaved import goal_of
 from hybridlab.errors import InvalidSchedule
 from hybridlab.schedule import Schedule
 from hybridlab.schedules import REGISTRY, build
@@ -270,11 +270,11 @@ def _listed(items: Iterable[object]) -> str:
     prompt="write a function interleaved(devices, microbatches, chunks) that returns one line of operations for each device",
     points=6,
     signature="interleaved(devices, microbatches, chunks)",
-    cases=chunk_orders.sizes_of_chunks,
+    cases=interleaved.sizes_of_chunks,
     reads=read_lines,
-    mistakes=chunk_orders.MISTAKES,
-    twists=chunk_orders.TWISTS,
-    examples=chunk_orders.EXAMPLES,
+    mistakes=interleaved.MISTAKES,
+    twists=interleaved.TWISTS,
+    examples=interleaved.EXAMPLES,
     lesson="a warm-up of min(2(K-1-d) + (v-1)K, vM) forwards, then pairs, then the backwards that are left",
     without=("build",),
     partial_credit=[
@@ -343,11 +343,11 @@ def _first_difference(schedule: Schedule, wanted: Schedule) -> str:
     prompt="write a function critical_path(rows, latency) that returns the operations of a critical path, from first to last",
     points=6,
     signature="critical_path(rows, latency)",
-    cases=critical_paths.runs_of_many_kinds,
-    reads=critical_paths.read_path,
-    mistakes=critical_paths.MISTAKES,
-    twists=critical_paths.TWISTS,
-    examples=critical_paths.EXAMPLES,
+    cases=critical_path.runs_of_many_kinds,
+    reads=critical_path.read_path,
+    mistakes=critical_path.MISTAKES,
+    twists=critical_path.TWISTS,
+    examples=critical_path.EXAMPLES,
     lesson="go back from the last operation: each one has waited for the one before it on its device, or for its input",
     without=("blocking_operation",),
 )

@@ -15,7 +15,7 @@ from hybridlab.course.checking.builds import Case, KnownMistake
 from hybridlab.course.checking.checking import Feedback, right, wrong
 from hybridlab.course.checking.maps import REVERSED, at, each
 from hybridlab.course.checking.twists import Example, Twist
-from hybridlab.course.labs.lab02.clocks import CLOCK_TWISTS, Times, can_run, orders_of_many_kinds
+from hybridlab.course.labs.lab02.simulator import CLOCK_TWISTS, Times, can_run, orders_of_many_kinds
 from hybridlab.errors import HybridLabError
 from hybridlab.schedule import Op, Schedule
 from hybridlab.schedules import REGISTRY, build
