@@ -20,6 +20,7 @@ from hybridlab.course.labs.lab04.rings import (
     ONE_BELOW,
     RingPlan,
     Rule,
+    Way,
     contradiction,
     contributions,
     counts_up,
