@@ -1,7 +1,8 @@
-"""The 76 claims of the published documents. The verdict on each claim must follow from recomputed values.
+"""The 76 claims of the published documents, each with a verdict that must follow from recomputed values.
 
-:data:`CLAIMS` has for each claim its place, its text, its printed numbers, the verdict and the reason. :func:`judged` compares the claims
-with recomputed values, and raises if the values contradict a verdict. The book's page on the published claims does this for all claims.
+:data:`CLAIMS` has the place, the text, the printed numbers, the verdict and the reason of each claim. :func:`judged` compares the claims
+with recomputed values, and raises an error if the values contradict a verdict. The book's page on the published claims does this for all
+claims.
 """
 
 from hybridlab.course.claims.claim import DOCUMENTS, VERDICTS, Claim, Finding, found

@@ -17,10 +17,11 @@ DOCUMENTS = {
     "simulator": "simulator with a step grid",
     "event log": "simulator with an event log",
 }
+# Names of the notebooks, for links to their pages
 LAB_1, LAB_2, LAB_3, LAB_4 = "lab01_mesh", "lab02_one_f_one_b", "lab03_bubbles_and_memory", "lab04_ring"
 LAB_5, LAB_6, LAB_7, LAB_8 = "lab05_wire_formats", "lab06_hybrid_step", "lab07_accuracy", "lab08_threads"
 LAB_9, LAB_10 = "lab09_a100_report", "lab10_scaling"
-Printed = tuple[float | tuple[float, float], ...]
+Printed = tuple[float | tuple[float, float], ...]  # numbers, and pairs for ranges
 
 
 @dataclass(frozen=True)
@@ -36,12 +37,12 @@ class Claim:
     where : str
         Place in the document.
     text : str
-        What the claim says, in our words.
+        The statement of the claim, in our words.
     verdict : {"right", "wrong", "depends"}
     why : str
         The reason for the verdict, in one sentence.
     printed : tuple
-        The numbers that the claim prints. A pair is a range: its lower and its upper end.
+        The numbers that the claim prints. A pair is a range, from its lower to its upper end.
     unit : str
         Unit of the printed numbers.
     sources : tuple of str
@@ -74,7 +75,7 @@ class Claim:
 
     @property
     def figures(self) -> str:
-        """The printed numbers as text, with their unit; an empty text if the claim prints no number.
+        """The printed numbers as text with their unit, or an empty text if the claim prints no number.
 
         >>> Claim(1, "report", "abstract", "", "wrong", "", printed=((6, 8),), unit="times").figures
         '6 to 8 times'
@@ -89,7 +90,7 @@ class Claim:
 
 @dataclass(frozen=True)
 class Finding:
-    """One recomputed result. :func:`found` makes this object.
+    """One recomputed result, as :func:`found` returns it.
 
     Parameters
     ----------
@@ -98,7 +99,7 @@ class Finding:
     numbers : tuple
         The numbers in the text. The first ones are compared with the printed numbers of the claim, one by one.
     holds : bool or None
-        Whether the claim holds. With None, this is decided by comparing the numbers.
+        Whether the claim holds. With None, the comparison of the numbers decides this.
     """
 
     text: str
@@ -106,7 +107,7 @@ class Finding:
     holds: bool | None = None
 
     def agrees(self, claim: Claim) -> bool:
-        """Return whether the claim holds: ``holds``, or whether all printed numbers agree with the recomputed ones if it is None.
+        """Return whether the claim holds. This is ``holds``, or if it is None, whether the printed numbers agree with the recomputed ones.
 
         Numbers at the same position are compared. They agree if they are equal after rounding to the printed digits. A number agrees with
         a range if it lies in the range.
@@ -130,12 +131,12 @@ class Finding:
 
 
 def found(message: str, *numbers: Any, holds: Any = None) -> Finding:
-    """Return a recomputed result: ``message`` with the ``numbers`` in its braces.
+    """Return a recomputed result: the text of ``message`` with the ``numbers`` in its braces.
 
     Parameters
     ----------
     message : str
-        Template as for ``str.format``.
+        A template as ``str.format`` takes it.
     numbers : float or str
         Results. The first ones are compared with the printed numbers of a claim. A result that cannot be compared is given as a text,
         for example a year or the volume of a journal.
@@ -161,6 +162,7 @@ def found(message: str, *numbers: Any, holds: Any = None) -> Finding:
     checked_text(message, "message")
     try:
         text = message.format(*numbers)
+    # str.format raises each of these for some wrong template.
     except (IndexError, KeyError, ValueError, AttributeError) as why:
         raise HybridLabError(f"{short_repr(message)} does not fit the numbers {short_repr(numbers)}: {why}", "does-not-fit") from why
     return Finding(text, numbers, None if holds is None else bool(holds))
@@ -176,12 +178,14 @@ def _is_finite(number: Any) -> bool:
 def _agree(printed: float | tuple[float, float], number: Any) -> bool:
     """Return whether ``number``, rounded to the printed digits, is the printed number or lies in the printed range."""
     low, high = printed if isinstance(printed, tuple) else (printed, printed)
+    # Half a unit of the last digit is the rounding error of a printed number. The factor forgives the rounding of floats at its edge.
     half = 0.5 * min(_last_digit(low), _last_digit(high)) * (1 + 1e-9)
-    return not isinstance(number, str) and bool(low - half <= number <= high + half)
+    return not isinstance(number, str) and bool(low - half <= number <= high + half)  # a text, such as a year, is not compared
 
 
 def _last_digit(number: float) -> float:
-    """Return the value of a one in the last printed digit: 0.01 for 3.47, 1 for 1040."""
+    """Return the unit of the last printed digit: 0.01 for 3.47, 1 for 1040."""
+    # repr writes very small and very large numbers with a power of ten. A float does not store zeros at the end, as in 49.00.
     whole, _, power = repr(float(number)).partition("e")
     decimals = whole.partition(".")[2].rstrip("0")
     return float(10.0 ** (int(power or 0) - len(decimals)))

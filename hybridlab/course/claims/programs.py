@@ -1,9 +1,11 @@
-"""What the output of the published programs and the implementation notes claim: 16 claims."""
+"""The 16 claims of the implementation notes and of the output of the published programs."""
 
 from hybridlab.course.claims.claim import LAB_1, LAB_2, LAB_3, LAB_4, LAB_5, LAB_6, LAB_7, LAB_8, LAB_9, Claim
 
+# OUTPUT is a place in the report, the others are keys of DOCUMENTS.
 OUTPUT, NOTES, SIMULATOR = "program and its output", "notes", "simulator"
 
+# The formatter would give each argument a line of its own, so it skips this table.
 PROGRAM_CLAIMS = (
     Claim(
         61, "report", OUTPUT, "The program sends 2160 bytes in INT8.", "wrong",
@@ -14,7 +16,7 @@ PROGRAM_CLAIMS = (
         62, "report", OUTPUT, "The weights of the replicas of each stage differ by some 0.0003.", "wrong",
         "After an all-reduce all ranks hold the same bits; here the rank that sends a chunk first keeps its own numbers unrounded, and "
         "all others hold the rounded ones that they received.",
-        printed=(0.0003009646898135543, 0.0002646037610247731, 0.0002457082155160606), labs=(LAB_5, LAB_6),
+        printed=(0.0003009646898135543, 0.0002646037610247731, 0.0002457082155160606), labs=(LAB_5, LAB_6),  # one for each stage
     ),
     Claim(
         63, "report", OUTPUT, "The printed grid of time steps is 1F1B.", "wrong",

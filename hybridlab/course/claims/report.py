@@ -1,4 +1,4 @@
-"""What the published report claims: 60 claims, from its abstract to its list of references."""
+"""The 60 claims of the published report, from its abstract to its list of references."""
 
 from hybridlab.course.claims.claim import (
     LAB_1,
@@ -29,14 +29,18 @@ from hybridlab.course.published.report import (
     WARM_UP,
 )
 
-REPORT = "report"
+REPORT = "report"  # the key of DOCUMENTS
 
 
 def _range(printed: tuple[float, ...]) -> tuple[float, float]:
+    """Return the two ends of a printed range as a pair."""
+    # A Figure stores the ends like two numbers. In a Claim, only a pair is a range.
     low, high = printed
     return low, high
 
 
+# The formatter would give each argument a line of its own, so it skips this table. Printed numbers that the tables of the report have are
+# taken from there.
 REPORT_CLAIMS = (
     # Abstract, concepts, problem and design: sections 1 to 4
     Claim(
@@ -273,6 +277,7 @@ REPORT_CLAIMS = (
         42, REPORT, "section 6.2, benchmark 1", "With 2, 4, 8 and 16 microbatches a step takes longer and the speedup falls.", "wrong",
         "The speedup divides a fixed 1040 ms by a growing amount of work, and only one row includes the bubble; for equal work the "
         "speedup rises.",
+        # First come all times, then all speedups.
         printed=(*(row.total for row in BENCHMARK_1), *(row.speedup for row in BENCHMARK_1)), unit="(ms, then times)", labs=(LAB_6, LAB_9),
     ),
     Claim(
@@ -294,13 +299,14 @@ REPORT_CLAIMS = (
     Claim(
         46, REPORT, "section 6.2, benchmark 3", "These all-reduces take 1.7, 4.9 and 11.5 % of a step.", "wrong",
         "The third share is relative to a step of 1210 ms, which does not include the longer all-reduce.",
-        printed=tuple(row.share for row in BENCHMARK_3[1:]), unit="%", labs=(LAB_6, LAB_9),
+        printed=tuple(row.share for row in BENCHMARK_3[1:]), unit="%", labs=(LAB_6, LAB_9),  # one replica has no all-reduce
     ),
     # Results and references: sections 7 to 9
     Claim(
         47, REPORT, "section 7.1.2", "Measured: 1045 ms on one GPU, 1234 ms on four, a speedup of 0.82.", "wrong",
         "The quotient of the two times is 0.85; compared with one GPU that does the same work, four GPUs are more than three times as "
         "fast.",
+        # The two times and the speedup; no claim has the other rows.
         printed=tuple(row.observed for row in METRICS[:3]), unit="(ms, ms, times)", labs=(LAB_6, LAB_8, LAB_9),
     ),
     Claim(

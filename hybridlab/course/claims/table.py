@@ -1,4 +1,4 @@
-"""Tables of claims with their findings, and counts of verdicts. Both print as text, and as HTML in the book."""
+"""Tables of claims with their findings, and counts of verdicts. Both have a text form, and an HTML form for the book."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -16,7 +16,7 @@ from hybridlab.errors import HybridLabError
 
 CLAIMS: Mapping[int, Claim] = MappingProxyType({claim.number: claim for claim in (*REPORT_CLAIMS, *PROGRAM_CLAIMS)})
 WIDTH = 96  # characters in a line of the text form
-SIGNS = {"right": "✓", "wrong": "✗", "depends": "±"}
+SIGNS = {"right": "✓", "wrong": "✗", "depends": "±"}  # so that a verdict can be seen without its colour
 HEADS = ("Claim", "Printed", "Recomputed", "Verdict")
 
 
@@ -41,7 +41,7 @@ class Row(NamedTuple):
 
 @dataclass(frozen=True, repr=False)
 class Judged:
-    """Claims with their findings. Each verdict follows from the findings. It prints as text, and as a table in the book.
+    """Claims with their findings, from which each verdict follows. It prints as text, and as a table in the book.
 
     Parameters
     ----------
@@ -59,12 +59,12 @@ class Judged:
 
 @dataclass(frozen=True, repr=False)
 class VerdictCounts:
-    """How many claims have each verdict.
+    """The numbers of claims with each verdict.
 
     Parameters
     ----------
     counts : mapping
-        For each document, the number of claims with each verdict. The key "all" has the sums over the documents.
+        The numbers by document, then by verdict. The key "all" has the sums over the documents.
     """
 
     counts: Mapping[str, Mapping[str, int]]
@@ -80,7 +80,7 @@ class VerdictCounts:
 
 
 def judged(first: int, last: int, values: Mapping[int, Finding | Sequence[Finding]]) -> Judged:
-    """Return claims ``first`` to ``last`` with their findings, after each verdict is checked.
+    """Return claims ``first`` to ``last`` with their findings. Each verdict is checked first.
 
     The verdict must be "right" if the claim holds in all its findings, "wrong" if it holds in none, and "depends" otherwise.
 
@@ -89,8 +89,8 @@ def judged(first: int, last: int, values: Mapping[int, Finding | Sequence[Findin
     first, last : int
         Numbers of the claims.
     values : mapping of int to Finding, or to a list of them
-        For each claim, what :func:`found` returned. If a claim can be read in several ways, or has several settings, give a list with
-        one entry for each.
+        The result of :func:`found` for each claim. If a claim can be read in several ways, or has several settings, give a list with one
+        result for each.
 
     Raises
     ------
@@ -110,7 +110,8 @@ def judged(first: int, last: int, values: Mapping[int, Finding | Sequence[Findin
     wanted = range(whole_number(first, "first"), whole_number(last, "last") + 1)
     if not isinstance(values, Mapping):
         raise HybridLabError(
-            f"values has for every claim what found() returned, such as {{35: found(...)}}, not {short_repr(values)}", "wrong-type"
+            f"values must have a result of found() for each claim, such as {{35: found(...)}}, not {short_repr(values)}",
+            "wrong-type",
         )
     missing = [number for number in wanted if number not in values or number not in CLAIMS]
     strange = [number for number in values if number not in wanted]
@@ -122,12 +123,12 @@ def judged(first: int, last: int, values: Mapping[int, Finding | Sequence[Findin
 
 
 def count_verdicts(*tables: Judged) -> VerdictCounts:
-    """Return how many claims have each verdict.
+    """Return the numbers of claims with each verdict.
 
     Parameters
     ----------
     tables : Judged
-        Together they have every claim once.
+        The results of :func:`judged`. Together they have every claim once.
 
     Raises
     ------
@@ -142,7 +143,8 @@ def count_verdicts(*tables: Judged) -> VerdictCounts:
     """
     for table in tables:
         if not isinstance(table, Judged):
-            raise HybridLabError(f"count_verdicts takes what judged() returned, table by table, not {short_repr(table)}", "wrong-type")
+            raise HybridLabError(f"count_verdicts takes the results of judged(), not {short_repr(table)}", "wrong-type")
+    # The counts are on a page as those of all claims, so a claim that is forgotten there must be an error.
     claims = [row.claim for table in tables for row in table.rows]
     odd = [number for number in CLAIMS if claims.count(CLAIMS[number]) != 1]
     if odd:
@@ -156,7 +158,8 @@ def count_verdicts(*tables: Judged) -> VerdictCounts:
 
 
 def claims_html(rows: Iterable[tuple[Claim, tuple[Finding, ...]]]) -> str:
-    """Return claims as an HTML table. It has ARIA roles, because CSS shows each row as a card on a narrow page."""
+    """Return claims as an HTML table."""
+    # On a narrow page CSS shows each row as a card. Then browsers forget that it is a table, so ARIA roles say what each element is.
     body = "".join(_html_row(claim, findings) for claim, findings in rows)
     heads = "".join(f'<th role="columnheader" scope="col">{head}</th>' for head in HEADS)
     head = f'<thead role="rowgroup"><tr role="row">{heads}</tr></thead>'
@@ -164,7 +167,8 @@ def claims_html(rows: Iterable[tuple[Claim, tuple[Finding, ...]]]) -> str:
 
 
 def counts_html(counts: Mapping[str, Mapping[str, int]]) -> str:
-    """Return counts of verdicts as an HTML table. Each row has a bar of its verdicts, which screen readers skip."""
+    """Return counts of verdicts as an HTML table. Each row has a bar with the shares of the verdicts."""
+    # Screen readers skip the bar, because the cells beside it have its numbers.
     heads = "".join(f'<th scope="col">{_sign(verdict)}</th>' for verdict in VERDICTS)
     rows = []
     for name, row in counts.items():
@@ -178,11 +182,13 @@ def counts_html(counts: Mapping[str, Mapping[str, int]]) -> str:
 
 
 def _checked_row(claim: Claim, value: Finding | Sequence[Finding]) -> Row:
-    """Return the row of a claim, or raise if the findings contradict its verdict."""
+    """Return the row of a claim, or raise an error if the findings contradict its verdict."""
     given = tuple(value) if isinstance(value, Sequence) else (value,)
+    # Values of other types are left out, so the lengths differ if there are any.
     row = Row(claim, tuple(each for each in given if isinstance(each, Finding)))
     if not row.found or len(row.found) < len(given):
-        raise HybridLabError(f"claim {claim.number} needs what found() returns, one or a list, not {short_repr(value)}", "wrong-type")
+        raise HybridLabError(f"claim {claim.number} needs a result of found(), or a list of them, not {short_repr(value)}", "wrong-type")
+    # Findings that disagree show that the claim depends on the setting or on the reading.
     holds = {each.agrees(claim) for each in row.found}
     verdict = "depends" if len(holds) > 1 else "right" if holds.pop() else "wrong"
     if verdict != claim.verdict:
@@ -193,7 +199,7 @@ def _checked_row(claim: Claim, value: Finding | Sequence[Finding]) -> Row:
 
 
 def _holds_or_not(claim: Claim, finding: Finding) -> str:
-    """Return "holds: " or "does not: " if the verdict on the claim is "depends"; else return an empty text."""
+    """Return "holds: " or "does not: " if the verdict on the claim is "depends". Otherwise return an empty text."""
     if claim.verdict != "depends":
         return ""
     return "holds: " if finding.agrees(claim) else "does not: "
@@ -222,11 +228,12 @@ def _html_text(text: str) -> str:
     >>> _html_text("1210 ms < 3.3 %")
     '1210\xa0ms &lt; 3.3\xa0%'
     """
+    # A line that begins with a unit is hard to read, so the space before it does not break.
     return re.sub(r"(?<=\d) (?=(?:%|ms|s|S|GB|GB/s|TFLOP/s)(?![\w/]))", "\xa0", escape(text))
 
 
 def _links_of(claim: Claim) -> str:
-    """Return links to the papers and the labs of a claim; they work on the book's page."""
+    """Return links to the papers and the labs of a claim. They work from the book's page on the claims."""
     papers: list[Any] = [(f"bibliography.html#cite-{key}", _author_and_year(key)) for key in claim.sources]
     labs = [(f"../labs/{lab}.html", f"Lab\xa0{int(lab[3:5])}") for lab in claim.labs]
     links = ", ".join(f'<a href="{href}">{escape(text)}</a>' for href, text in papers + labs)
@@ -239,6 +246,7 @@ def _author_and_year(key: str) -> str:
     >>> _author_and_year("huang2019gpipe")
     'Huang 2019'
     """
+    # A key begins with the first author and the year, then come words of the title.
     parts = re.match(r"([a-z]+)(\d{4})", key)
     return f"{parts[1].capitalize()} {parts[2]}" if parts else key
 

@@ -1,4 +1,4 @@
-"""All comparisons of the library's results with values that others published or measured.
+"""Comparisons of the library's results with values that others published or measured.
 
 >>> for each in (parameters(), activation_memory(), iteration_times(), one_speed_for_all()):
 ...     print(each)
@@ -85,7 +85,7 @@ __all__ = [
 
 
 def compare_all(points: Iterable[Mapping[str, Any]], reference_orders: Mapping[str, Iterable[str]]) -> tuple[Comparison, ...]:
-    """Return every comparison except :func:`threads`. The result of :func:`threads` differs from run to run.
+    """Return every comparison except :func:`threads`, whose result differs from run to run.
 
     Parameters
     ----------
@@ -99,6 +99,7 @@ def compare_all(points: Iterable[Mapping[str, Any]], reference_orders: Mapping[s
     HybridLabError
         In the same cases as :func:`sweeps` and :func:`orders`.
     """
+    # The page on trust shows the comparisons in this order: schedules, then models and plans, then measurements.
     return (
         orders(reference_orders),
         *sweeps(points),

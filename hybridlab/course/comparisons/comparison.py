@@ -11,7 +11,7 @@ from hybridlab.errors import HybridLabError
 
 @dataclass(frozen=True)
 class Comparison:
-    """The mean and the largest error of the library for a set of values. :func:`compared` makes this object.
+    """The mean and the largest error of the library for a set of values, as :func:`compared` returns them.
 
     Errors are relative, ``abs(ours / theirs - 1)``, unless ``note`` names another kind of error.
 
@@ -20,19 +20,19 @@ class Comparison:
     what : str
         The compared quantity.
     source : str
-        Who published or measured the values.
+        The paper or the program that the values come from.
     points : int
         Number of values.
     mean_error, worst_error : float
         Errors as shares: 0.02 is 2 %.
     mean_bound, worst_bound : float, optional
-        Largest errors that are allowed. They were set before the errors were known.
+        The largest errors that are accepted. They were set before the errors were known.
     note : str
         A remark, such as "difference" for absolute errors.
 
     Examples
     --------
-    >>> compared("forwards", "made up", ours=[1.0, 2.1], theirs=[1.0, 2.0], worst_bound=0.1)
+    >>> compared("forwards", "an example", ours=[1.0, 2.1], theirs=[1.0, 2.0], worst_bound=0.1)
     Comparison(forwards: 2 points, mean error 2.5 %, worst 5 %: within)
     """
 
@@ -52,7 +52,7 @@ class Comparison:
 
     @property
     def holds(self) -> bool | None:
-        """Whether every error is within its bound; None if no bound was set."""
+        """Whether every error is within its bound, or None if no bound was set."""
         error = {"mean": self.mean_error, "worst": self.worst_error}
         return all(error[name] <= bound for name, bound in self.bounds) if self.bounds else None
 
@@ -87,19 +87,20 @@ def compared(what: str, source: str, ours: Any, theirs: Any, *, difference: bool
 
     Examples
     --------
-    >>> compared("forwards", "made up", ours=[1.0, 2.1], theirs=[1.0, 2.0]).worst_error
+    >>> compared("forwards", "an example", ours=[1.0, 2.1], theirs=[1.0, 2.0]).worst_error
     0.050000000000000044
     """
     own, published = numbers(ours, "ours"), numbers(theirs, "theirs")
     if own.shape != published.shape or own.ndim != 1:
         raise HybridLabError(
-            f"ours and theirs must be two rows of one length, not of shapes {own.shape} and {published.shape}",
+            f"ours and theirs must be two lists of the same length, not of shapes {own.shape} and {published.shape}",
             "wrong-length" if own.ndim == published.ndim == 1 else "wrong-shape",
         )
     if not np.isfinite(own).all() or not np.isfinite(published).all():
         raise HybridLabError("ours and theirs must be finite numbers", "not-finite")
     with np.errstate(divide="ignore", over="ignore"):  # the relative error against a published zero is infinite
         distance = np.abs(own - published)
+        # Where both numbers are zero, 0 / 0 is not computed: the error stays zero.
         errors = distance if difference else np.divide(distance, np.abs(published), out=np.zeros(distance.size), where=distance > 0)
         return Comparison(what, source, own.size, float(errors.mean()), float(errors.max()), **more)
 
@@ -127,4 +128,5 @@ def percent(share: float) -> str:
         raise HybridLabError(f"share must be one number, not {short_repr(share)}", "wrong-shape" if value.ndim else "not-finite")
     if not value:
         return "0"
+    # Smaller shares come from the rounding of floats, and their digits differ from machine to machine.
     return f"{100 * float(value):.2g} %" if abs(value) > 1e-12 else "below 1e-10 %"

@@ -1,4 +1,4 @@
-"""Comparisons of predicted iteration times and memory with published runs. They also show the effect of each assumption."""
+"""Comparisons of predicted iteration times and memory with published runs, also with one assumption changed."""
 
 from collections.abc import Iterable
 from dataclasses import replace
@@ -30,7 +30,7 @@ FIGURE_1 = (
 
 
 class Assumption(NamedTuple):
-    """A set of assumptions for the predictions, usually with one assumption changed.
+    """The assumptions of a prediction, usually with one of them changed.
 
     Parameters
     ----------
@@ -39,7 +39,7 @@ class Assumption(NamedTuple):
     profile : Profile
         The GPU, with a changed property if the assumption changes one.
     efficiency : float
-        The calibrated efficiency is multiplied by this factor.
+        The factor by which the calibrated efficiency is multiplied.
     """
 
     name: str
@@ -105,12 +105,12 @@ def errors(runs: Iterable[Measured], profile: Profile = A100_80GB, efficiency: f
 
 
 def left_out(assumption: Assumption = AS_IT_IS) -> Floats:
-    """Return the errors for the ten runs in Table 1. Each run is predicted with the efficiency calibrated on the other nine runs.
+    """Return the errors of the ten runs in Table 1. Each run is predicted with the efficiency calibrated on the other nine.
 
     Parameters
     ----------
     assumption : Assumption
-        What is assumed in the predictions.
+        The assumptions of the predictions.
 
     Returns
     -------
@@ -128,13 +128,15 @@ def left_out(assumption: Assumption = AS_IT_IS) -> Floats:
     found = []
     for place, run in enumerate(RUNS):
         others = RUNS[:place] + RUNS[place + 1 :]
+        # An efficiency above 1 does not exist, also with "5 % higher".
         share = min(1.0, assumption.efficiency * calibrate(others, assumption.profile))
         found.append(errors([run], assumption.profile, share))
     return np.concatenate(found)
 
 
 def one_speed() -> Floats:
-    """Return the errors for the ten runs if each run is predicted with the mean TFLOP/s per GPU of the other nine runs."""
+    """Return the errors of the ten runs if each is predicted with the mean TFLOP/s per GPU of the other nine."""
+    # A time is in proportion to 1 / TFLOP/s, so predicted / measured is the run's own TFLOP/s divided by those of the others.
     others: Floats = (PRINTED_TFLOPS.sum() - PRINTED_TFLOPS) / (PRINTED_TFLOPS.size - 1)
     return PRINTED_TFLOPS / others - 1
 
@@ -146,12 +148,13 @@ def iteration_times() -> Comparison:
     Comparison(iteration times, each run left out: 10 points, mean error 2.4 %, worst 5.2 %: within)
     """
     what = "iteration times, each run left out"
+    # Ratios are compared with 1, so that runs of all lengths count alike.
     return compared(what, MEGATRON, 1 + left_out(), np.ones(PRINTED_TFLOPS.size), mean_bound=0.03, worst_bound=0.06)
 
 
 def one_speed_for_all() -> Comparison:
     """Return the comparison of the ten runs with a simple rule: each GPU runs at the mean TFLOP/s of the other nine runs."""
-    note = "the rule to beat"
+    note = "the rule to beat"  # the planner is of use only if its errors are smaller
     return compared("iteration times by one TFLOP/s for all", MEGATRON, 1 + one_speed(), np.ones(PRINTED_TFLOPS.size), note=note)
 
 
@@ -179,6 +182,7 @@ def activation_memory() -> Comparison:
     ours, theirs = [], []
     for model, size, pipeline, chunks, *printed in FIGURE_1:
         for recompute, split, gibibytes in zip(("none", "selective"), (False, True), printed, strict=True):
+            # All four have a tensor-parallel size of 8. The figure shows GiB, 2^30 bytes.
             ours.append(model.activation_bytes(size, 8, pipeline, chunks, recompute, split) / 2**30)
             theirs.append(gibibytes)
     return compared("GiB of activations", "Korthikanti et al. 2022, Figure 1", ours, theirs, worst_bound=0.0)

@@ -1,4 +1,4 @@
-"""Recorded errors: the library's predictions were compared with measurements of the vTrain project.
+"""Recorded errors of the library's predictions, compared with measurements of the vTrain project.
 
 The measurements are 109 iteration times of GPT models on 64 to 512 A100s, and times of all-reduces among 2 to 8 A100s. They are not part
 of this repository. If they are in a folder beside the repository, `tests/outside/test_comparisons_recorded.py` computes all errors
@@ -46,27 +46,27 @@ class Recorded(NamedTuple):
         >>> Recorded(6, 0.17, 0.18, 0.23, -0.229, -0.0517).words
         'from 23 % to 5.2 % too short'
         """
-        low, high = (percent(abs(end)) for end in (self.shortest, self.longest))
+        low, high = (percent(abs(end)) for end in (self.shortest, self.longest))  # words say the sign
         if self.shortest == self.longest:
             return f"{low} too {'short' if self.shortest < 0 else 'long'}"
-        if self.longest < 0:
+        if self.longest < 0:  # all predictions are too short, the worst first
             return f"from {low} to {high} too short"
         return f"from {low} too short to {high} too long" if self.shortest < 0 else f"from {low} to {high} too long"
 
 
 class Choice(NamedTuple):
-    """The result of choosing among measured plans by prediction. All plans are for one model, one cluster and one batch.
+    """The result of a choice among measured plans by prediction. All plans are for one model, one cluster and one batch.
 
     Parameters
     ----------
     plans : int
         Number of measured plans.
     lost : float
-        Extra time of the plan with the shortest prediction, compared with the fastest measured plan, as a share of the latter's time.
+        The extra time of the plan that is predicted to be the fastest, as a share of the measured time of the fastest plan.
     average : float
-        The same for a plan that is chosen at random, on average.
+        The mean of this share over all plans, which a random choice gives.
     pairs : float
-        Share of all pairs of plans for which the plan predicted faster was also measured faster.
+        The share of pairs of plans in which the plan that is predicted to be faster is also faster as measured.
     """
 
     plans: int
@@ -75,6 +75,7 @@ class Choice(NamedTuple):
     pairs: float
 
 
+# Groups of plans by the sizes on which the error depends most. A plan is in every group whose function returns True.
 GROUPS: Mapping[str, Callable[[Plan], bool]] = MappingProxyType(
     {
         "all": lambda plan: True,
@@ -140,14 +141,14 @@ ALL_REDUCES: Mapping[int, Recorded] = MappingProxyType(
 
 
 def measured_iterations() -> Comparison:
-    """Return the recorded comparison of 109 measured iteration times with predictions."""
+    """Return the recorded comparison of predictions with 109 measured iteration times."""
     errors = ITERATION_TIMES["all"]
-    note = "not refitted; recorded"
+    note = "not refitted; recorded"  # the efficiency is that of Table 1, not fitted to these runs
     return Comparison("iteration times, 64 to 512 GPUs", SOURCE, errors.points, errors.mean, errors.worst, mean_bound=0.10, note=note)
 
 
 def measured_all_reduces() -> tuple[Comparison, ...]:
-    """Return one recorded comparison for each number of GPUs: measured all-reduce times, and the curve fitted to them."""
+    """Return the recorded comparisons of measured all-reduce times with the curves fitted to them, one for each number of GPUs."""
     note = "fitted to them; recorded"
     return tuple(
         Comparison(f"all-reduces of {ranks} GPUs", SOURCE, errors.points, errors.mean, errors.worst, mean_bound=0.02, note=note)

@@ -1,4 +1,4 @@
-"""Comparisons of schedules, rings and simulated steps with reference programs, the Zero Bubble paper and runs on this machine."""
+"""Comparisons of schedules, rings and steps with reference programs, with the Zero Bubble paper, and with runs on this machine."""
 
 from collections.abc import Iterable, Mapping
 from itertools import zip_longest
@@ -26,14 +26,14 @@ ZERO_BUBBLE = "Qi et al. 2024"
 PAPER_NAMES = {"1f1b": "1F1B", "zb-h1": "ZB-H1", "zb-h2": "ZB-H2"}
 COLUMNS = ("schedule", "devices", "microbatches", "chunks", "forward", "p2p", "total_time", "bubble_ratio")
 GRADIENTS = ("input_grad", "weight_grad")
-HALF_A_DIGIT = 0.00005001  # half a unit in the fourth decimal, and a little more for floating-point errors
-NUMBERS_OF_A_RANK = 131_072
+HALF_A_DIGIT = 0.00005001  # half a unit of the fourth decimal, which the table prints, and a little more for the rounding of floats
+NUMBERS_OF_A_RANK = 131_072  # 2^17, so that all numbers of ranks divide it
 RANKS = (2, 4, 8, 16, 32, 64)
-LONGER_TRY = 4 / 3  # in ``threads``, the sleeps of each try are longer than those of the last try by this factor
+LONGER_TRY = 4 / 3  # the factor by which the sleeps of threads grow from try to try
 
 
 def sweeps(points: Iterable[Mapping[str, Any]]) -> tuple[Comparison, Comparison]:
-    """Return two comparisons with the ``points`` of the eight published sweeps: makespans and bubble ratios.
+    """Return two comparisons with the points of the eight published sweeps: of makespans and of bubble ratios.
 
     Parameters
     ----------
@@ -44,7 +44,7 @@ def sweeps(points: Iterable[Mapping[str, Any]]) -> tuple[Comparison, Comparison]
     Raises
     ------
     HybridLabError
-        A point has another form, or the library refuses its settings.
+        A point has another form, or the library does not support its settings.
     """
     rows = [_checked_point(point) for point in each_of(points, "points must be a list of points, such as tests/data/sweeps.json has")]
     timelines = [_timeline_of_point(point) for point in rows]
@@ -74,19 +74,21 @@ def orders(reference: Mapping[str, Iterable[str]]) -> Comparison:
     """
     if not isinstance(reference, Mapping):
         raise HybridLabError(
-            f'reference orders are lists of lines by sizes, such as {{"1f1b|1|1|1": ["0F0 0B0"]}}, not {short_repr(reference)}',
+            f'reference must map sizes to orders, such as {{"1f1b|1|1|1": ["0F0 0B0"]}}, not {short_repr(reference)}',
             "wrong-type",
         )
     names, same = set(), []
     for key, lines in reference.items():
         name, sizes = _name_and_sizes(key)
         names.add(name)
-        reference_lines = each_of(lines, "an order is a line of operations a device")
+        reference_lines = each_of(lines, "a reference order must have one line of operations for each device")
+        # A line that is missing or too long counts as operations that differ.
         for order, line in zip_longest(build(name, *sizes).orders, reference_lines, fillvalue=()):
+            # The two operations of an overlapped pair, (0F3;3B1), are compared as if they stood one after the other.
             words = line.translate(str.maketrans("(;)", "   ")).split() if isinstance(line, str) else []
             same += [ours == theirs for ours, theirs in zip_longest(order, map(Op.parse, words))]
     what = f"orders of {counted(len(names), 'schedule')}, operation by operation"
-    wrong = [float(not each) for each in same]
+    wrong = [float(not each) for each in same]  # 1 for each operation that differs
     return compared(what, REFERENCE, wrong, [0.0] * len(same), difference=True, worst_bound=0.0, note="share that differ")
 
 
@@ -117,7 +119,10 @@ def bubble_rates(schedule: str) -> Comparison:
 
 
 def throughput() -> Comparison:
-    """Return the comparison of 1F1B's simulated throughput with Table 4 of Qi et al. The simulation uses measured operation times."""
+    """Return the comparison of 1F1B's simulated throughput with Table 4 of Qi et al. The simulation uses measured times.
+
+    It has no bound, because the simulated step has no optimiser.
+    """
     runs = zero_bubble.RUNS
     spans = [float(simulate(build("1f1b", run.devices, run.microbatches), run.costs()).makespan) for run in runs]  # ms
     ours = [run.microbatches * run.samples / run.devices / (span / 1000) for run, span in zip(runs, spans, strict=True)]
@@ -126,9 +131,10 @@ def throughput() -> Comparison:
 
 
 def int8_law() -> Comparison:
-    """Return the comparison of ``formulas.int8_ring_nmse`` with the errors of rings that run here on normally distributed numbers."""
+    """Return the comparison of ``formulas.int8_ring_nmse`` with the errors of rings that run here on normal random numbers."""
     law, measured = [], []
     for ranks in RANKS:
+        # A new generator for each number of ranks: a row does not depend on the rows before.
         values = np.random.default_rng(3).normal(size=(ranks, NUMBERS_OF_A_RANK))
         mean = values.mean(axis=0)
         measured.append(float(np.square(ring_all_reduce(values, INT8).values[0] - mean).mean() / np.square(mean).mean()))
@@ -138,7 +144,7 @@ def int8_law() -> Comparison:
 
 
 def threads(tries: int = 10) -> Comparison:
-    """Return the comparison of a predicted step with a step that threads run now. The result differs from run to run.
+    """Return the comparison of a predicted step with a step that threads run now. Its result differs from run to run.
 
     The step has the costs of the published report: two stages with 50 ms forward and 80 ms backward, 8 microbatches, two replicas, and
     ring steps of 20 ms. The first try runs four times as fast. Other programs can delay the threads so much that the error is above the
@@ -159,8 +165,9 @@ def threads(tries: int = 10) -> Comparison:
     schedule, costs = build("1f1b", 2, 8), Costs(forward=50, backward=80)
     predicted = hybrid_step(schedule, costs, 2, ring_step=20).makespan
     best, count = np.inf, 0
-    while count < tries and best > 1.03 * predicted:
+    while count < tries and best > 1.03 * predicted:  # the bound of the comparison
         longer = min(0.25 * LONGER_TRY**count, 4.0)
+        # Times are divided by the factor again, so tries of different lengths can be compared.
         steps = [run(schedule, costs=costs.longer(longer), replicas=2, ring_step=20 * longer).timeline.makespan / longer for _ in range(3)]
         best, count = min(best, float(np.median(steps))), count + 1
     note = f"in this run, at try {count} of {tries}"
@@ -168,9 +175,9 @@ def threads(tries: int = 10) -> Comparison:
 
 
 def _checked_point(point: Any) -> Mapping[str, Any]:
-    """Return the point if it has all columns, or raise."""
+    """Return the point if it has all columns, or raise an error."""
     if not isinstance(point, Mapping):
-        raise HybridLabError(f"a point of a sweep is a mapping from columns to values, not {short_repr(point)}", "wrong-type")
+        raise HybridLabError(f"a point of a sweep must map columns to values, not {short_repr(point)}", "wrong-type")
     missing = [name for name in COLUMNS if name not in point]
     missing += [] if "backward" in point else [name for name in GRADIENTS if name not in point]
     if missing:
@@ -179,8 +186,9 @@ def _checked_point(point: Any) -> Mapping[str, Any]:
 
 
 def _timeline_of_point(point: Mapping[str, Any]) -> Timeline:
-    """Return the simulated timeline for the settings of a point."""
+    """Return the simulated timeline of a point's settings."""
     backward = point["backward"] if "backward" in point else point["input_grad"] + point["weight_grad"]
+    # Without a split, the share has no effect on schedules with full backwards, and 0.5 is the library's default.
     share = point["weight_grad"] / backward if "weight_grad" in point else 0.5
     schedule = build(point["schedule"], point["devices"], point["microbatches"], point["chunks"])
     return simulate(schedule, Costs(forward=point["forward"], backward=backward, weight_share=share, p2p=point["p2p"]))
@@ -188,10 +196,10 @@ def _timeline_of_point(point: Mapping[str, Any]) -> Timeline:
 
 def _name_and_sizes(key: Any) -> tuple[str, list[int]]:
     """Return the name of the schedule and the three sizes in a key such as "1f1b|2|4|1": devices, microbatches, chunks."""
-    name, *sizes = checked_text(key, "a key of reference orders").split("|")
+    name, *sizes = checked_text(key, "a key of the reference").split("|")
     if len(sizes) != 3 or not all(size.isdecimal() and len(size) < 8 for size in sizes):
         raise HybridLabError(
-            f"a key of reference orders is schedule|devices|microbatches|chunks, such as '1f1b|2|4|1', not {short_repr(key)}",
+            f"a key of the reference must be schedule|devices|microbatches|chunks, such as '1f1b|2|4|1', not {short_repr(key)}",
             "not-a-size",
         )
     return name, [int(size) for size in sizes]

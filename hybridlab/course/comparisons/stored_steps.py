@@ -1,4 +1,4 @@
-"""Steps that ran over MPI once, on the machine of the authors, for pages and notebooks that cannot start processes."""
+"""Measured steps of a run over MPI, for pages and notebooks that cannot start processes."""
 
 import json
 from functools import cache
@@ -11,12 +11,12 @@ from hybridlab.timeline import Timeline
 FILE = Path(__file__).with_name("stored_steps.json")
 
 
-@cache
+@cache  # several cells of a notebook read the same file
 def stored_steps(stages: str) -> MappingProxyType[str, tuple[Timeline, ...]]:
     """Return measured steps of GPipe and 1F1B with 4 processes and 8 microbatches, by the names of the schedules.
 
-    The processes sleep: a forward takes 20 ms, a backward 40 ms. They ran on two cores, beside other work. Of 12 steps of each schedule,
-    this is the fastest.
+    The processes sleep 20 ms for a forward and 40 ms for a backward. They ran on two cores, beside other work. Each schedule ran 12 steps,
+    and the fastest one is stored.
 
     Parameters
     ----------

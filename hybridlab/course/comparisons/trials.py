@@ -1,4 +1,4 @@
-"""Recorded trials: steps that processes ran under MPI and torch.distributed, beside predictions from measured times.
+"""Recorded trials: steps that processes ran with MPI and torch.distributed, beside predictions from measured times.
 
 Such a measurement needs a quiet machine, so its results are stored in `trials.json`, together with the load of the machine.
 `tests/engines/record_trials.py` measures them again and stores them.
@@ -17,7 +17,7 @@ from hybridlab.engines import Trial
 STORED = Path(__file__).with_name("trials.json")
 DEVICES, MICROBATCHES = 4, 8
 EQUAL, ONE_SLOW = "equal stages", "one slow stage"
-# For each trial, the schedules that take turns and their costs. Each operation computes, and sleeps for the rest of its cost.
+# The schedules of each trial, which run in turns, and their costs in ms. An operation computes, and sleeps for the rest of its cost.
 TRIALS: Mapping[str, tuple[tuple[str, ...], Costs]] = MappingProxyType(
     {
         EQUAL: (("gpipe", "1f1b", "interleaved", "zb-h1"), Costs(forward=20, backward=40)),
@@ -25,14 +25,14 @@ TRIALS: Mapping[str, tuple[tuple[str, ...], Costs]] = MappingProxyType(
     }
 )
 NAMES: Mapping[str, str] = MappingProxyType({"mpi": "MPI", "torch": "torch.distributed"})
-# The largest errors that may be stored: of a replay, and of a prediction with times from another schedule.
+# The largest errors that may be stored: of a replay, and of a prediction with times measured in another schedule.
 BOUNDS: Mapping[str, tuple[float, float]] = MappingProxyType({"mpi": (0.03, 0.04), "torch": (0.05, 0.08)})
-MOST_STOLEN = 0.02  # on a quiet machine; its load is at most the number of its cores, and the trial's own processes are a part of it
+MOST_STOLEN = 0.02  # the share of time that other virtual machines may take from a quiet one
 
 
 @cache
 def recorded_trials() -> Mapping[str, Mapping[str, Trial]]:
-    """Return the stored results of all trials: for each engine, "mpi" and "torch", a trial for each name in ``TRIALS``.
+    """Return the stored results: for each engine, "mpi" and "torch", a trial for each name in ``TRIALS``.
 
     Examples
     --------
@@ -70,6 +70,7 @@ def predicted_steps() -> tuple[Comparison, ...]:
 
 def was_quiet(trial: Trial) -> bool:
     """Return whether the machine did little else during a trial."""
+    # The load counts the processes of the trial, too, so it may be as high as the number of cores. Some systems do not report it.
     return (trial.load or 0.0) <= trial.cores and (trial.steal or 0.0) <= MOST_STOLEN
 
 
