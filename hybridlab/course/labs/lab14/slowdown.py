@@ -10,7 +10,7 @@ import numpy as np
 
 from hybridlab.checks import counted, short_repr
 from hybridlab.costs import Costs
-from hybridlab.course.checking.answers import plain_values, require_number, require_orders, same
+from hybridlab.course.checking.answers import near, plain_values, require_number, require_orders
 from hybridlab.course.checking.builds import Case, KnownMistake
 from hybridlab.course.checking.checking import Feedback, right, wrong
 from hybridlab.course.checking.maps import REVERSED, at, each
@@ -24,6 +24,7 @@ from hybridlab.simulation import simulate
 Message = tuple[str, str]  # the operation that makes the value, and the operation on another device that needs it
 Slowed = tuple[float, list[Message]]
 HIDING = [("eager-1f1b", 3, 6, 1.5), ("eager-1f1b", 4, 8, 4.0), ("1f1b", 4, 7, 2.0), ("gpipe", 4, 5, 0.5), ("1f1b", 5, 9, 6.0)]  # last: ms
+ROUNDING = 1e-6  # ms
 PATH_FAULTS = ("no-message", "has-slack", "late-begin", "gap", "ends-early", "no-messages", "last-message-first", "receiver-first")
 
 
@@ -70,17 +71,18 @@ class MessageRun:
     def without_wait(self, op: str) -> list[str]:
         """Return ``op`` and the operations of its device before it, as far back as the device has not waited between them."""
         found = [op]
-        while (before := self.before.get(found[-1])) and same(self.times[before][1], self.times[found[-1]][0]):
+        while (before := self.before.get(found[-1])) and near(self.times[before][1], self.times[found[-1]][0], ROUNDING):
             found.append(before)
         return found
 
     def from_zero(self, op: str) -> bool:
         """Whether the device has worked from 0 ms to the end of ``op`` without a wait."""
-        return same(self.times[self.without_wait(op)[-1]][0], 0.0)
+        return near(self.times[self.without_wait(op)[-1]][0], 0.0, ROUNDING)
 
     def last(self) -> Iterator[str]:
         """Yield the operations that end when the step ends."""
-        yield from (op for op, (_, end) in self.times.items() if same(end, self.makespan))
+        makespan = self.makespan
+        yield from (op for op, (_, end) in self.times.items() if near(end, makespan, ROUNDING))
 
     def messages(self) -> list[Message]:
         """Return all messages of the run, in the order of their arrival."""
@@ -119,7 +121,7 @@ def judge_slowed(slowed: Slowed, orders: list[str], forward: list[float], backwa
     longer, messages = slowed
     mine = MessageRun.of(orders, forward, backward, latency)
     bare = MessageRun.of(orders, forward, backward, 0.0).makespan  # without latency, in ms
-    if not same(longer, mine.makespan - bare):
+    if not near(longer, mine.makespan - bare, ROUNDING):
         steps = f"the step takes {bare:g} ms without latency and {mine.makespan:g} ms with it"
         return wrong("wrong-slowdown", f"{steps}: it is not {longer:g} ms longer")
     unknown = next((op for message in messages for op in message if op not in mine.times), None)
@@ -148,7 +150,7 @@ def _judge_path(run: MessageRun, messages: Sequence[Message]) -> Feedback:
             needs = f"{receiver} needs {run.sender(receiver) or 'no message'}"
             return wrong("no-message", f"from {sender} to {receiver} there is no message between devices: {needs}")
         arrives, starts = run.arrival(receiver), run.times[receiver][0]
-        if not same(arrives, starts):
+        if not near(arrives, starts, ROUNDING):
             late = f"the message from {sender} arrives at {arrives:g} ms, and {receiver} starts at {starts:g} ms"
             return wrong("has-slack", f"{late}: it is not what {receiver} waits for, so it is not on the path")
         if not before and not run.from_zero(sender):
@@ -175,7 +177,7 @@ def _program(answer: Callable[[MessageRun, MessageRun, list[Message]], Slowed]) 
 def _path_of(run: MessageRun) -> list[Message]:
     op, path = next(run.last()), []
     while run.times[op][0] > 0:
-        if run.sender(op) and same(run.arrival(op), run.times[op][0]):
+        if run.sender(op) and near(run.arrival(op), run.times[op][0], ROUNDING):
             path.append((run.sender(op), op))
             op = run.sender(op)
         else:
