@@ -102,13 +102,13 @@ def by_the_clock(orders: list[str], needs: dict[str, str], rank: int) -> list[st
         return as_soon_as_made(orders, needs, rank)
     start = dict(zip(map(str, schedule.ops), simulate(schedule, Costs(forward=1, backward=1)).start.tolist(), strict=True))
     home = {op: place for place, line in enumerate(orders) for op in line.split()}
-    told = []
+    actions = []
     for op in sorted(start, key=lambda op: (start[op], op)):
         if op in needs:
-            told += [((start[op], 0, op), home[needs[op]], f"send {needs[op]} to {home[op]}")]
-            told += [((start[op], 0, op), home[op], f"receive {needs[op]} from {home[needs[op]]}")]
-        told.append(((start[op], 1, op), home[op], f"run {op}"))
-    return [action for _, place, action in sorted(told, key=lambda each: each[0]) if place == rank]
+            actions += [((start[op], 0, op), home[needs[op]], f"send {needs[op]} to {home[op]}")]
+            actions += [((start[op], 0, op), home[op], f"receive {needs[op]} from {home[needs[op]]}")]
+        actions.append(((start[op], 1, op), home[op], f"run {op}"))
+    return [action for _, place, action in sorted(actions, key=lambda each: each[0]) if place == rank]
 
 
 def only_the_example(orders: list[str], needs: dict[str, str], rank: int) -> list[str]:

@@ -286,11 +286,11 @@ class Rounds:
         self.home = {op: rank for rank, line in enumerate(self.left) for op in line}
         self.needs, self.reader = needs, {source: op for op, source in needs.items()}
         self.plans: list[list[str]] = [[] for _ in orders]
-        self.made: set[str] = set()
+        self.ran: set[str] = set()
 
     def able(self) -> list[str]:
         """Return the operations that can run now."""
-        able = [line[0] for line in self.left if line and (line[0] not in self.needs or self.needs[line[0]] in self.made)]
+        able = [line[0] for line in self.left if line and (line[0] not in self.needs or self.needs[line[0]] in self.ran)]
         if not able:
             raise HybridLabError("these orders cannot run", "deadlock")
         return able
@@ -299,7 +299,7 @@ class Rounds:
         """Add an operation to the list of its rank."""
         self.plans[self.home[op]].append(f"run {op}")
         self.left[self.home[op]].remove(op)
-        self.made.add(op)
+        self.ran.add(op)
 
     def send(self, op: str) -> None:
         """Add that an output is sent, if another rank needs it."""
