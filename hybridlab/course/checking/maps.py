@@ -357,15 +357,15 @@ class FunctionMap(Map):
         object.__setattr__(self, "apply", lambda function, case: self._twist(function))
         object.__setattr__(self, "undo", lambda function, case: self._untwist(function))
 
-    def then(self, other: Map) -> Map:
-        """Return the map that applies this map, then another one; the map of a function, if the other one is, too.
+    def then(self, other: Map) -> "FunctionMap":
+        """Return the map that applies this map, then another map of a function.
 
         >>> swapped = FunctionMap(order=(1, 0)).then(FunctionMap(result=scaled(2)))
         >>> swapped.arguments([3, 5]), swapped.apply(lambda first, second: first - second, ())(5, 3)
         ([5, 3], -4)
         """
         if not isinstance(other, FunctionMap):
-            return super().then(other)
+            raise TypeError("a map of a function can only be combined with another one")
         given = dict(self.given)
         for place, inner in other.given.items():
             given[place] = given[place].then(inner) if place in given else inner

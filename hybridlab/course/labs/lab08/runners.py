@@ -448,7 +448,7 @@ def _microbatches(case: tuple[Any, ...]) -> int:
 
 def toy_work(name: str, message: Any) -> tuple[str | None, Any, Any]:
     """Return what an operation of two stages returns. The gradient of stage s and microbatch m is (s + 1)(2m + 1)."""
-    stage, kind, microbatch = name
+    stage, kind, microbatch = name[0], name[1], name[2:]
     to = {"0F": f"1F{microbatch}", "1F": f"1B{microbatch}", "1B": f"0B{microbatch}"}.get(name[:2])
     gradient = np.array([(int(stage) + 1) * (2.0 * int(microbatch) + 1)]) if kind == "B" else 0.0
     return to, None if to is None else 1.0, gradient
