@@ -8,8 +8,8 @@ from hybridlab.automatic.problem import Order, OrderProblem, Times
 from hybridlab.errors import HybridLabError
 
 Move = tuple[int, int, int]  # on this device, the operation at the first position goes to the second position
-HOT, COLD = 0.02, 0.0005  # by which part of its makespan a step may become longer in an attempt, about: at first, and at the end
-FAR = (1, 2, 4)  # an operation moves by so many positions, or to the end of its block
+HOT, COLD = 0.02, 0.0005  # the typical limit of an attempt, as a part of the makespan: in the first attempt and in the last
+FAR = (1, 2, 4)  # an operation moves by this many positions, or to the end of its block
 
 
 def exchanges(problem: OrderProblem, orders: Sequence[Order], attempts: int, seed: int) -> Iterator[list[Order]]:
@@ -35,24 +35,25 @@ def exchanges(problem: OrderProblem, orders: Sequence[Order], attempts: int, see
     if ran is None:
         raise HybridLabError("a local search needs orders that can run, and in these the devices wait for ever", "deadlock")
     now, current = max(ran[1]), [list(order) for order in orders]
-    best, kept = now, list(map(list, current))
+    best, best_orders = now, list(map(list, current))  # copies, because ``current`` changes in place
     moves = _moves(problem, current, *ran, chance)
     limit, cooling = HOT * now, (COLD / HOT) ** (1 / max(1, attempts))
     for _ in range(attempts):
         limit *= cooling
-        if moves:
+        if moves:  # a path can have no block in which two operations may change places
             device, here, there = chance.choice(moves)
             order = current[device]
             order.insert(there, order.pop(here))
             ran = problem.run(current) if problem.fits(order) else None
+            # The limit is exponentially distributed with the mean ``limit``: Metropolis's rule. The 1.0 - avoids log(0).
             if ran and max(ran[1]) <= now - limit * math.log(1.0 - chance.random()):
                 now = max(ran[1])
                 if now < best:
-                    best, kept = now, list(map(list, current))
+                    best, best_orders = now, list(map(list, current))
                 moves = _moves(problem, current, *ran, chance)
             else:
                 order.insert(here, order.pop(there))
-        yield kept
+        yield best_orders
 
 
 def _moves(problem: OrderProblem, orders: Sequence[Order], start: Times, end: Times, chance: random.Random) -> list[Move]:
@@ -66,7 +67,9 @@ def _moves(problem: OrderProblem, orders: Sequence[Order], start: Times, end: Ti
         while True:
             operation = order[place]
             given = source[operation]
+            # whether its message came just then; exact, because ``run`` has computed the start as this very sum
             waited = given < problem.size and problem.device[given] != device and end[given] + delay[operation] == start[operation]
+            # if both the device and the message were late, either is on a critical path
             if place == 0 or end[order[place - 1]] < start[operation] or (waited and chance.random() < 0.5):
                 break
             place -= 1

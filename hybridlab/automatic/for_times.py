@@ -1,4 +1,4 @@
-"""A schedule made for given times: the best of the registry, then a greedy scheduler, local search, and a proof by a solver."""
+"""The search for a schedule for given times: the best of the registry, then a greedy scheduler, local search, and a solver."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -27,12 +27,12 @@ NAME = "made for these times"
 
 @dataclass(frozen=True, init=False, eq=False, repr=False)
 class ScheduleForTimes(Schedule):
-    """A schedule that :func:`schedule_for` made, with its distance to a proven lower bound.
+    """A schedule that :func:`schedule_for` has found, with its distance to a proven lower bound.
 
     Parameters
     ----------
     makespan : float
-        The makespan with the times that the schedule was made for, in the unit of the costs.
+        The makespan with the times for which the schedule was searched, in the unit of the costs.
     bound : float
         No order with this memory and these chunks is shorter.
     proven : bool
@@ -65,7 +65,7 @@ def schedule_for(
     seed: int = 0,
     progress: bool | None = None,
 ) -> ScheduleForTimes:
-    """Return a schedule made for these times: its makespan is as short as the search finds, and it never needs more than ``memory``.
+    """Return a schedule for these times: its makespan is the shortest that the search finds, and it never needs more than ``memory``.
 
     The search has four parts. It takes the best schedule of the registry that fits. It runs a greedy scheduler in the manner of Zero
     Bubble with up to 240 policies. It improves the best order by local search. Then the solver of OR-tools, if it is installed,
@@ -132,25 +132,26 @@ def schedule_for(
         true_or_false(progress, "progress")
     templates = with_links(templates_of(number, count, chunks, true_or_false(split, "split")), costs)
     capacity = capacity_of(templates[0], count if memory is None else memory) / chunks
-    if held < 1 and memory is not None:  # parts of activations can fill a memory that is no whole number of them
+    if held < 1 and memory is not None:  # parts of activations can fill a memory that is not a whole number of activations
         capacity = np.minimum(np.broadcast_to(memory, number), float(count))
     problems = [problem_of(template, costs, capacity, held) for template in templates]
     no_solver = _no_solver(problems[0], costs, held, effort)
     size = problems[0].size
     attempts = min(TRIES * size, int(effort * WORK * (1.0 if no_solver else LOCAL) / size / len(problems)))
+    # the steps of the progress bar: the registry, then the policies, the attempts and the solver for each problem
     total = 1 + sum(len(policies(problem)) + attempts + (not no_solver) for problem in problems)
     # an activation that is still held takes at least the part ``held`` of a whole one, so no more than these fit
     alive = count if held == 0 else np.minimum(capacity / held, count)
     bounds = [bound_of(template, costs, alive) for template in templates]
     steps = search_steps(problems, bounds, costs, attempts, 0.0 if no_solver else effort * (1 - LOCAL) / len(problems), seed)
     states = with_progress(steps, total, progress, unit="attempts")
-    state, interrupted = next(states), False
+    state, interrupted = next(states), False  # outside of ``try``: after the first state there is always a schedule to return
     try:
         for newer in states:
             state = newer
     except KeyboardInterrupt:
         interrupted = True
-    return _made(problems, state, costs, no_solver, interrupted)
+    return _best_schedule(problems, state, costs, no_solver, interrupted)
 
 
 def _devices(costs: Any, chunks: Any, devices: Any) -> int:
@@ -183,16 +184,16 @@ def templates_of(devices: int, microbatches: int, chunks: int, split: bool = Tru
         raise HybridLabError(f"{3 * stages * microbatches:,} operations are more than {MOST_CELLS:,} and do not fit in memory", "too-large")
     stage, path = np.arange(stages), tuple(range(devices))
     chain = np.stack([stage, 2 * stages - 1 - stage, 3 * stages - 1 - stage][: 2 + split])
-    slots = chain[..., None] + 3 * stages * np.arange(microbatches)
+    slots = chain[..., None] + 3 * stages * np.arange(microbatches)  # shape (2 or 3, stages, microbatches)
     return [Schedule.from_slots("one by one", slots, each) for each in ([path] if chunks == 1 else [path * 2, path + path[::-1]])]
 
 
 def with_links(templates: list[Schedule], costs: Costs) -> list[Schedule]:
-    """Return the templates whose messages all have a latency; raise if there are none."""
+    """Return the templates whose messages all have a latency; raise an error if there are none."""
     known, fault = [], None
     for template in templates:
         try:
-            latencies(template, costs)
+            latencies(template, costs)  # raises if two devices that exchange messages have no link
             known.append(template)
         except HybridLabError as why:
             fault = why
@@ -226,12 +227,12 @@ def bound_of(template: Schedule, costs: Costs, memory: Any) -> float:
     return float(lower_bound(template, costs, memory))
 
 
-def _made(problems: Sequence[OrderProblem], state: State, costs: Costs, no_solver: str, interrupted: bool) -> ScheduleForTimes:
-    """Return the best schedule of a search with what is known about it."""
+def _best_schedule(problems: Sequence[OrderProblem], state: State, costs: Costs, no_solver: str, interrupted: bool) -> ScheduleForTimes:
+    """Return the best schedule of a search, with its bound and the sentence on how the search ended."""
     place, found = state.best
     schedule = found.schedule or problems[place].schedule(found.orders, NAME)
     makespan, proven = simulate(schedule, costs).makespan, state.proven()
-    bound = makespan if proven else min(min(state.bounds), makespan)
+    bound = makespan if proven else min(min(state.bounds), makespan)  # rounding can raise a bound above the makespan
     above = f"no order is shorter than {bound:.6g}, and this one takes {makespan:.6g}, {makespan / bound - 1 if bound else 0:.1%} more"
     if proven:
         summary = "no order with this memory is shorter: this is proven"
@@ -239,6 +240,6 @@ def _made(problems: Sequence[OrderProblem], state: State, costs: Costs, no_solve
         summary = f"the search was interrupted, and this is the best order so far: {above}"
     else:
         summary = f"{no_solver or state.note or 'the solver needs more time for a proof'}: {above}"
-    made = object.__new__(ScheduleForTimes)
-    made.__dict__.update(schedule.__dict__, makespan=makespan, bound=bound, proven=proven, summary=summary)
-    return made
+    result = object.__new__(ScheduleForTimes)  # without __init__: the schedule is proven already
+    result.__dict__.update(schedule.__dict__, makespan=makespan, bound=bound, proven=proven, summary=summary)
+    return result

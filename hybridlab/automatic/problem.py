@@ -1,4 +1,4 @@
-"""The operations of one step that are to be ordered, with their times, as plain lists; and the times of given orders."""
+"""The problem of a search: the operations to order, with their times, as plain lists. It also computes the times of given orders."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -85,9 +85,9 @@ class OrderProblem:
         The clock is that of :func:`~hybridlab.simulate`: an operation starts as soon as its device is free and its input has arrived.
         """
         source, delay, duration = self.source, self.delay, self.duration
-        start, end = [0.0] * self.size, [-1.0] * self.size + [0.0]
+        start, end = [0.0] * self.size, [-1.0] * self.size + [0.0]  # -1 if it has not run; the last entry is for "no operation"
         turn, free = [0] * len(orders), [0.0] * len(orders)
-        waiting: dict[int, int] = {}
+        waiting: dict[int, int] = {}  # from an operation that has not run to the device that waits for it
         ready = list(range(len(orders)))
         while ready:
             device = ready.pop()
@@ -111,11 +111,12 @@ class OrderProblem:
         return None if waiting else (start, end)
 
     def fits(self, order: Order) -> bool:
-        """Return whether the device of ``order`` keeps to its memory."""
+        """Return whether ``order`` fits into the memory of its device."""
         return self.peak(order) <= self.capacity[self.device[order[0]]] + SAME
 
     def peak(self, order: Order) -> float:
         """Return the most memory that the device of ``order`` holds at once."""
+        # memory is taken at a start and freed at an end, so between two operations the running sum is what the device holds
         return max(accumulate(map(self.taken.__getitem__, order)))
 
     def schedule(self, orders: Sequence[Order], name: str) -> Schedule:
@@ -147,7 +148,7 @@ def problem_of(template: Schedule, costs: Costs, capacity: Floats, held_after: f
     source[number] = np.append(number, size)[template.source]  # the source -1 of a row becomes the last entry
     device[number], delay[number], duration[number] = template.device, latencies(template, costs), durations(template, costs)
     change = np.zeros(4)
-    change[[F, B, I, W]] = 1.0, -1.0, held_after - 1.0, -held_after
+    change[[F, B, I, W]] = 1.0, -1.0, held_after - 1.0, -held_after  # a backward frees as much as its forward has taken
     taken[number] = change[template.kind] / template.chunks
     columns = (device, source, delay, duration, taken, capacity)
     return OrderProblem(template, *(column.tolist() for column in columns))  # type: ignore[arg-type]  # two of ints, four of floats

@@ -1,4 +1,4 @@
-"""The ranking of schedules for given times: the registry's, the caller's own, and those that are made for the times."""
+"""The ranking of schedules for given times: those of the registry, the caller's own, and those that a search finds for the times."""
 
 import csv
 import io
@@ -30,7 +30,7 @@ COLUMNS = ("schedule", "chunks", "makespan", "over_bound", "peak", "bubble_ratio
 
 @dataclass(frozen=True)
 class Ranked:
-    """A schedule in a ranking, with its figures for the times; it also stands for a refused one.
+    """A schedule in a ranking, with its figures for the times, or a schedule that was refused.
 
     Parameters
     ----------
@@ -54,7 +54,7 @@ class Ranked:
     refusal : str
         Why the schedule is not in the ranking; empty if it is.
     summary : str
-        How the search ended; empty for schedules that were not made for the times.
+        How the search ended; empty for schedules that no search has found.
     """
 
     name: str
@@ -228,9 +228,9 @@ def rank(
     for chunks in (1, 2):
         try:
             made[chunks] = schedule_for(costs, count, memory=memory, chunks=chunks, devices=number, seconds=effort, progress=progress)
-            number = made[chunks].devices
+            number = made[chunks].devices  # from the costs, if the caller did not give it
         except HybridLabError as why:
-            if why.code != "does-not-fit":
+            if why.code != "does-not-fit":  # times per stage fit only one number of chunks
                 raise
             fault = why
             refused.append(Ranked(NAME, chunks, refusal=str(why)))
@@ -242,7 +242,7 @@ def rank(
         if entry.refusal:
             refused.append(entry)
         else:
-            same = chunks in made and entry.copies == 1
+            same = chunks in made and entry.copies == 1  # the search had the same operations, and perhaps a proof
             ranked.append(replace(entry, bound=made[chunks].bound) if same else entry)
     for each in made.values():
         name = NAME if each.name == NAME else f"{NAME}: {each.name}"

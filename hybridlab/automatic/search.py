@@ -17,7 +17,7 @@ from hybridlab.schedules import REGISTRY, build
 from hybridlab.simulation import simulate
 
 DIGITS = 10  # two makespans count as equal if they agree in this many digits
-REPORTS = 50  # a local search reports so many times
+REPORTS = 50  # the number of states that a local search yields
 UNCOUNTABLE = {"not-a-fraction", "too-large"}  # codes of times that the solver cannot count exactly
 NO_PROOF = {
     "not-installed": "OR-tools, which may prove more, is not installed: pip install 'hybridlab[solver]'",
@@ -48,7 +48,7 @@ class Candidate(NamedTuple):
 
 
 class State(NamedTuple):
-    """What a search knows after a step.
+    """The knowledge of a search after a step.
 
     Parameters
     ----------
@@ -82,7 +82,7 @@ class State(NamedTuple):
 
 
 def found_by(problem: OrderProblem, orders: list[Order] | None) -> Candidate | None:
-    """Return what ``orders`` are worth; None if there are none, or if they cannot run in this memory."""
+    """Return the candidate with these ``orders``; None if there are none, or if they cannot run in this memory."""
     ran = problem.run(orders) if orders and all(map(problem.fits, orders)) else None
     if orders is None or ran is None:
         return None
@@ -130,6 +130,7 @@ def search_steps(
                     yield report, state
                     if state.proven(place):
                         break
+    # the problem with the lowest bound first: a proof for it may make the other unnecessary
     for place in sorted(range(len(problems)), key=lambda each: state.bounds[each]):
         if effort and not state.proven(place):
             state = after_solver(state, place, problems[place], costs, effort)
@@ -161,7 +162,7 @@ def after_solver(state: State, place: int, problem: OrderProblem, costs: Costs, 
     """Return the state after the solver of OR-tools has searched for a shorter order of a problem, or for a proof."""
     start = problem.schedule(state.found[place].orders, "start")
     in_unit, unit = costs, 1.0
-    for _ in range(2):
+    for _ in range(2):  # with the exact times, and then with rounded ones
         try:
             best = optimum(start, in_unit, seconds=effort, memory=problem.capacity)
         except HybridLabError as why:
@@ -188,7 +189,7 @@ def _in_whole_numbers(costs: Costs) -> tuple[Costs, float]:
 
 
 def _of_schedule(schedule: Schedule, orders: list[Order], costs: Costs) -> Candidate:
-    """Return what a schedule is worth; ``orders`` are its orders as numbers of operations."""
+    """Return the candidate for a schedule; ``orders`` are its orders as numbers of operations."""
     timeline = simulate(schedule, costs)
     peak = float(timeline.peak_activations.max())
     return Candidate(rounded(timeline.makespan), rounded(timeline.device_span), rounded(peak), orders, schedule)

@@ -116,13 +116,14 @@ def _operation_sets(chains: list[Chain], counts: list[int], saved: Floats) -> _O
     if int((np.bincount(device) ** 2).sum()) * math.prod(head.shape[1:]) > MOST_CELLS:
         message = "the sets of operations to compare do not fit in memory; take fewer settings at a time, or fewer chunks"
         raise HybridLabError(message, "too-large")
-    full_backward = (kind == B)[:, *(None for _ in head.shape[1:])]
+    full_backward = (kind == B)[:, *(None for _ in head.shape[1:])]  # shape (positions, 1, ...), to broadcast over the settings
     work = np.moveaxis(np.moveaxis(duration - np.where(full_backward, saved[device], 0.0), 0, -1) * count, -1, 0)
     parts = []
     for on_device in (np.flatnonzero(device == each) for each in range(device.max() + 1)):
         heads, tails = head[on_device][:, None], tail[on_device][None]
         least = heads + tails
         total, first = np.zeros_like(least), np.full(least.shape, -1)
+        # from the last position to the first, so that ``first`` ends with the smallest
         for row in on_device[np.argsort(-position[on_device], kind="stable")]:
             inside = (heads <= head[row]) & (tails <= tail[row])
             total += np.where(inside, work[row], 0.0)

@@ -101,7 +101,7 @@ def capacity_of(schedule: Schedule, memory: Any = None) -> Ints:
     array([1])
     """
     if memory is None:
-        no_time = np.zeros(schedule.kind.size)
+        no_time = np.zeros(schedule.kind.size)  # the peak depends on the order alone
         return np.rint(Timeline(schedule, no_time, no_time).peak_activations * schedule.chunks).astype(np.intp)
     limit = numbers(memory, "memory")
     if limit.shape not in ((), (1,), (schedule.devices,)):
@@ -136,10 +136,11 @@ def _chain(schedule: Schedule, times: tuple[Floats, Ints], latency: Floats, rows
     weight = table[W, place[stages : 2 * stages]][split]
     finished = end[stages:].copy()  # the end of the backward, or of its weight gradient if there is one
     finished[split] += weight
+    # for each operation, the latest end from it on
     last = np.maximum.accumulate(np.concatenate([end[:stages], finished])[::-1])[::-1]
     tail = last - end
     after = tail[stages:].copy()
-    after[split] = 0.0
+    after[split] = 0.0  # nothing follows a weight gradient
     release = duration[stages:].copy()
     release[split] = weight
     present = one >= 0

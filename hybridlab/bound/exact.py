@@ -49,9 +49,9 @@ def optimum(schedule: Schedule, costs: Costs, *, seconds: float = 10.0, workers:
     """Return the shortest order of the schedule's operations with the same memory, or with the given ``memory``.
 
     The rules for orders and for memory are the same as in :func:`lower_bound`. The solver is CP-SAT of OR-tools, which
-    ``pip install 'hybridlab[solver]'`` installs. It is not needed if the schedule reaches the lower bound. If the schedule itself keeps
-    to the memory, the result is never longer than the schedule, and without a shorter order it is the schedule itself. An order that the
-    solver finds has no overlapped pairs.
+    ``pip install 'hybridlab[solver]'`` installs. It is not needed if the schedule reaches the lower bound. If the schedule itself fits
+    into the memory, the result is never longer than the schedule, and without a shorter order it is the schedule itself. An order that
+    the solver finds has no overlapped pairs.
 
     Parameters
     ----------
@@ -99,7 +99,7 @@ def optimum(schedule: Schedule, costs: Costs, *, seconds: float = 10.0, workers:
     orders = [[schedule.ops[row] for row in rows[schedule.device[rows] == device]] for device in range(schedule.devices)]
     found = Schedule(f"{schedule.name}, shortest order", orders)
     makespan = simulate(found, costs).makespan
-    if fits and reached(own, makespan):
+    if fits and reached(own, makespan):  # of two orders that take equally long, return the one that the caller knows
         found, makespan = schedule, own
     proven = reached(makespan, least / ticks)
     return Optimum(found, makespan, makespan if proven else max(bound, least / ticks), proven)
@@ -157,7 +157,7 @@ def _uncountable(message: str, code: str) -> HybridLabError:
 
 
 def _job_shop(schedule: Schedule, costs: Costs, ticks: int, bound: float, capacity: Ints, fits: bool) -> _JobShop:
-    """Return the solver's input; ``fits`` says whether the schedule keeps to the capacity, and then the search begins with it."""
+    """Return the solver's input; ``fits`` says whether the schedule fits into the capacity, and then the search begins with it."""
     latency = latencies(schedule, costs)
 
     def in_ticks(time: Any) -> Ints:
@@ -212,7 +212,7 @@ def _shortest_starts(shop: _JobShop, seconds: float, workers: int) -> tuple[Ints
             model.add(start[row] >= end[source] + int(shop.latency[row]))
     for rows in shop.alike:
         for before, after in pairwise(rows.tolist()):
-            model.add(start[after] >= end[before])
+            model.add(start[after] >= end[before])  # they are on one device, so they cannot overlap either
         if shop.hint is not None:
             for row, hint in zip(rows.tolist(), np.sort(shop.hint[rows]).tolist(), strict=True):
                 model.add_hint(start[row], hint)
@@ -221,13 +221,13 @@ def _shortest_starts(shop: _JobShop, seconds: float, workers: int) -> tuple[Ints
         on_device = np.flatnonzero(schedule.device == device).tolist()
         model.add_no_overlap([model.new_fixed_size_interval_var(start[row], duration[row], "") for row in on_device])
         activations = np.flatnonzero(schedule.device[taken] == device)
-        if activations.size > capacity:
+        if activations.size > capacity:  # else the limit is never reached
             first_and_last = zip(taken[activations].tolist(), freed[activations].tolist(), strict=True)
             lifetimes = [model.new_interval_var(start[f], model.new_int_var(0, shop.most, ""), end[b], "") for f, b in first_and_last]
             model.add_cumulative(lifetimes, [1] * activations.size, capacity)
     model.minimize(makespan)
     solver = cp_model.CpSolver()
-    solver.parameters.random_seed = 1
+    solver.parameters.random_seed = 1  # the same call gives the same order
     solver.parameters.num_workers = workers
     solver.parameters.interleave_search = True  # so that the result does not depend on the speed of the machine and its threads
     solver.parameters.max_deterministic_time = seconds * WORK_PER_SECOND

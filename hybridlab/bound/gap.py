@@ -68,5 +68,5 @@ def optimality_gap(schedule: Schedule, costs: Costs, *, seconds: float = 0.0) ->
         raise HybridLabError(message, "several-settings")
     if reached(timeline.makespan, bound):
         return OptimalityGap(timeline.makespan, bound, timeline.makespan)
-    best = optimum(schedule, costs, seconds=seconds) if seconds else None
+    best = optimum(schedule, costs, seconds=seconds) if seconds else None  # the solver may not be installed
     return OptimalityGap(timeline.makespan, bound, best.makespan if best and best.proven else None)

@@ -1,4 +1,4 @@
-"""The calibration computes, from measured iteration times, the share of peak FLOP/s that matrix products reach."""
+"""The calibration: from measured iteration times, it computes the share of peak FLOP/s that matrix products reach."""
 
 import math
 from collections.abc import Iterable
@@ -60,7 +60,7 @@ def calibrate(runs: Iterable[Measured], profile: Profile) -> float:
     def loss(share: float) -> float:
         return float(np.square(np.log((constant + variable / share) / seconds)).mean())
 
-    golden = (math.sqrt(5) - 1) / 2
+    golden = (math.sqrt(5) - 1) / 2  # each step of the search keeps this part of the range
     low, high = 0.0, 1.0
     while high - low > 1e-7:
         left, right = high - golden * (high - low), low + golden * (high - low)
@@ -82,12 +82,12 @@ def _refuse_faster_than_peak(measured: list[Measured], least: list[float], profi
 
 
 def checked_runs(runs: Any) -> list[Measured]:
-    """Return measured runs as a list of (model, plan, seconds), or raise."""
+    """Return measured runs as a list of (model, plan, seconds); raise an error for anything else."""
     return [_measured_run(run) for run in each_of(runs, "runs must be (model, plan, seconds) each")]
 
 
 def _measured_run(run: Any) -> Measured:
-    """Return ``run`` if it is (model, plan, seconds) with seconds above zero, or raise."""
+    """Return ``run`` if it is (model, plan, seconds) with seconds above zero; raise an error if it is not."""
     if not isinstance(run, tuple) or len(run) != 3:
         raise HybridLabError(f"a run is (model, plan, seconds), not {short_repr(run)}", "wrong-type")
     model, plan, time = run

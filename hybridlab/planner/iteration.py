@@ -150,9 +150,9 @@ def predict(
 
 
 class Amounts(NamedTuple):
-    """What the seconds of an iteration are computed from: the work of one GPU, its speed, and the seconds of its messages.
+    """The numbers from which the seconds of an iteration are computed: the work of one GPU, its speed, and the seconds of its messages.
 
-    The fields are numbers, or anything else that adds, multiplies and divides: the cluster explorer puts names of tables in their place.
+    A field can also be another object that can be added, multiplied and divided. The cluster explorer uses names of tables.
     """
 
     microbatches: Any
@@ -213,7 +213,7 @@ def part_seconds(given: Amounts) -> dict[str, Any]:
     }
 
 
-@lru_cache(maxsize=2**14)
+@lru_cache(maxsize=2**14)  # the plans of a search have few different rings
 def ring_seconds(profile: Profile, ranks: int, together: int, nbytes: float) -> float:
     """Return the seconds of a ring all-reduce of ``nbytes`` among ``ranks``, at most ``together`` of them in one node.
 
@@ -224,7 +224,7 @@ def ring_seconds(profile: Profile, ranks: int, together: int, nbytes: float) -> 
     if ranks == 1:
         return 0.0
     speedup = profile.nvlink / A100_80GB.nvlink
-    nvlink = A100_LINKS[min(max(together, 2), MOST_MEASURED_RANKS)]
+    nvlink = A100_LINKS[min(max(together, 2), MOST_MEASURED_RANKS)]  # 2 to 8 ranks were measured
     if ranks <= together:
         return float(measured_time(min(ranks, MOST_MEASURED_RANKS), nbytes / speedup))
     ports = network_link(profile, together)
@@ -255,6 +255,7 @@ def _stage_exchange_seconds(plan: Plan, profile: Profile, nbytes: float) -> floa
     if plan.pipeline == 1:
         return 0.0
     near = plan.gpus <= profile.gpus_per_node
+    # as many bytes there and back: a gradient has the shape of its activation
     return 2 * message_seconds(profile, plan.tensor, nbytes, near, not plan.sequence_parallel)
 
 
@@ -270,6 +271,7 @@ def _gradient_seconds(model: Transformer, plan: Plan, profile: Profile, wire: Wi
     if plan.pipeline == 1:
         return replicas
     tied = _encoded_bytes(model.vocabulary * model.hidden / plan.tensor, 2, wire)
+    # the first stage and the last stage each hold the embedding, so two ranks
     return replicas + ring_seconds(profile, 2, 2 if plan.gpus <= profile.gpus_per_node else 1, tied)
 
 

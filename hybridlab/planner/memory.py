@@ -24,7 +24,7 @@ class Memory(NamedTuple):
     states : float
         Weights, gradients and the state of the optimiser.
     activations : float
-        Activations kept for backwards.
+        Activations that forwards store for backwards.
     working : float
         Activations that one layer recomputes. On the last stage, this also has the logits of one microbatch.
     """
@@ -90,9 +90,10 @@ def stage_memories(model: Transformer, plan: Plan) -> tuple[Memory, Memory]:
     on_first = model.activation_bytes(size, tensor, plan.pipeline, plan.chunks, recompute, split, plan.microbatches)
     of_one_microbatch = model.activation_bytes(size, tensor, plan.pipeline, 1, recompute, split, 1)
     on_last = of_one_microbatch * (plan.pipeline - (plan.pipeline - 1) / plan.chunks)
-    whole, kept = (model.layer_activation_bytes(size, tensor, each, split) for each in ("none", recompute))
+    whole, stored = (model.layer_activation_bytes(size, tensor, each, split) for each in ("none", recompute))
     logits = LOGIT_BYTES * size * model.sequence * model.vocabulary / tensor
-    return Memory(states, on_first, whole - kept), Memory(states, on_last, whole - kept + logits)
+    # a backward recomputes one layer at a time
+    return Memory(states, on_first, whole - stored), Memory(states, on_last, whole - stored + logits)
 
 
 def _fullest(model: Transformer, plan: Plan) -> Memory:
@@ -131,13 +132,13 @@ def _advice(model: Transformer, plan: Plan, profile: Profile) -> str:
     """Return what to try if a plan does not fit."""
     if can_fit(model, plan, profile):
         return next(words for words, changed in _savings(plan) if _fullest(model, changed).total <= profile.memory)
-    finest = replace(plan, tensor=model.heads, pipeline=model.layers, chunks=1)
+    finest = replace(plan, tensor=model.heads, pipeline=model.layers, chunks=1)  # the smallest part of the model on each GPU
     return MORE_STAGES if can_fit(model, finest, profile) else MORE_MEMORY
 
 
 def _savings(plan: Plan) -> Iterator[tuple[str, Plan]]:
-    """Yield each change that can save memory on the same GPUs, in words, and the plan with it; those that cost less time come first."""
-    kinds = RECOMPUTE[RECOMPUTE.index(plan.recompute) :]
+    """Yield each change that can save memory on the same GPUs, in words, with the changed plan; cheaper changes come first."""
+    kinds = RECOMPUTE[RECOMPUTE.index(plan.recompute) :]  # this kind, and those that recompute more
     sizes = [size for size in range(plan.microbatch, 0, -1) if plan.microbatch % size == 0]
     for recompute in kinds:
         for size in sizes:

@@ -91,14 +91,14 @@ class Plan:
 
 
 def checked_model(model: object) -> Transformer:
-    """Return ``model`` if it is a Transformer, or raise."""
+    """Return ``model`` if it is a Transformer; raise an error if it is not."""
     if not isinstance(model, Transformer):
         raise HybridLabError(f"model must be a Transformer, such as {A_MODEL}, not {short_repr(model)}", "wrong-type")
     return model
 
 
 def checked_profile(profile: object) -> Profile:
-    """Return ``profile`` if it is a Profile, or raise."""
+    """Return ``profile`` if it is a Profile; raise an error if it is not."""
     if not isinstance(profile, Profile):
         message = f"profile must be a Profile of hybridlab.hardware, such as A100_80GB, not {short_repr(profile)}"
         raise HybridLabError(message, "wrong-type")

@@ -82,7 +82,7 @@ class Search:
         """The plans for which no other plan is both faster and smaller in memory, fastest first."""
         chosen: list[Found] = []
         for each in self.found:
-            if not chosen or each.memory < chosen[-1].memory:
+            if not chosen or each.memory < chosen[-1].memory:  # later plans are slower, so they must need less memory
                 chosen.append(each)
         return tuple(chosen)
 
@@ -160,7 +160,7 @@ def search(model: Transformer, gpus: int, profile: Profile, global_batch: int | 
         used = memory(model, plan).total
         least_memory = min(least_memory, used)
         if used <= profile.memory:
-            time = predict(model, plan, profile, efficiency=efficiency, must_fit=False)
+            time = predict(model, plan, profile, efficiency=efficiency, must_fit=False)  # it fits: see the line above
             found.append(Found(plan, time.seconds, time.tflops_per_gpu, used))
     if not tried:
         message = f"no plan divides {model.layers} layers, {model.heads} heads and {batch} samples evenly"
@@ -213,6 +213,7 @@ def other_gpus(model: Transformer, gpus: int, profile: Profile, global_batch: in
         for pipeline in divisors(model.layers):
             replica_gpus = tensor * pipeline
 
+            # the default values bind the degrees of this turn of the loop
             def fits(data: int, tensor: int = tensor, pipeline: int = pipeline) -> bool:
                 batch = samples_of(tensor * pipeline * data, global_batch)
                 return can_fit(model, Plan(tensor, pipeline, data, 1, batch, recompute="none", sequence_parallel=True), profile)
@@ -222,7 +223,7 @@ def other_gpus(model: Transformer, gpus: int, profile: Profile, global_batch: in
             above = [data for data in counts if gpus < replica_gpus * data < nearest_above]
             if below and fits(below[-1]):
                 nearest_below = replica_gpus * below[-1]
-            first = bisect_left(above, True, key=fits)
+            first = bisect_left(above, True, key=fits)  # False for the smaller numbers, True from some number on
             if first < len(above):
                 nearest_above = replica_gpus * above[first]
     found = [str(count) for count in (nearest_below, nearest_above) if 0 < count <= LARGEST]
@@ -238,5 +239,5 @@ def _replica_counts(replica_gpus: int, gpus: int, global_batch: int | None) -> l
     if global_batch is not None:
         return divisors(global_batch)
     small = [data for data in divisors(LEAST_BATCH) if replica_gpus * data < LEAST_BATCH]
-    least = -(-LEAST_BATCH // replica_gpus)
+    least = -(-LEAST_BATCH // replica_gpus)  # rounded up: from here on, a batch has one sample for each GPU
     return small + sorted({data for data in (least, (gpus - 1) // replica_gpus, gpus // replica_gpus + 1) if data >= least})

@@ -1,4 +1,4 @@
-"""A grid of settings is made of axes with values, and of columns that are computed from other columns."""
+"""The grid of a sweep: axes with values, and columns that functions compute from other columns."""
 
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
@@ -68,12 +68,13 @@ def settings(schedules: Sequence[Row], grid: Mapping[Any, Any]) -> list[Row]:
     _refuse_possible_pairs([key for key, points in axes.items() if len(points) > 1])
     reads = {name: _columns_read(name, value, columns) for name, value in grid.items() if name not in axes and callable(value)}
     try:
+        # each function after those whose columns it reads
         order = [name for name in TopologicalSorter(reads).static_order() if name in reads]
     except CycleError as why:
         circle = " -> ".join(map(str, why.args[1]))
         message = f"the grid's functions wait for each other in a circle: {circle}; give one of them values"
         raise HybridLabError(message, "circular-functions") from None
-    count = len(schedules) * prod(map(len, axes.values()))
+    count = len(schedules) * prod(map(len, axes.values()))  # before the rows are built, which would fill the memory
     if count > MOST_ROWS:
         raise HybridLabError(f"a sweep has at most {MOST_ROWS:,} rows, not {count:,}: take fewer values", "too-large")
     rows = []
@@ -102,7 +103,7 @@ def plain_value(value: Any) -> Any:
 
 
 def _refuse_possible_pairs(axes: Iterable[tuple[str, ...]]) -> None:
-    """Refuse two axes whose costs describe one model, because they can mean pairs or every combination."""
+    """Raise an error for two axes whose costs describe one model, because they can mean pairs or every combination."""
     lists = [name for names in axes if len(names) == 1 for name in names if name in OF_ONE_MODEL]
     if len(lists) > 1:
         one, other = lists[:2]
@@ -118,7 +119,7 @@ def _axis_points(key: Any, value: Any) -> tuple[tuple[Any, ...], ...]:
     wanted = f"{key!r} takes a list with {len(key)} values at each point, such as {[tuple(range(1, 1 + len(key)))]}"
     if callable(value) or not isinstance(value, Iterable) or isinstance(value, (str, bytes, Mapping, Set)):
         raise HybridLabError(f"{wanted}, not {short_repr(value)}", "not-a-list")
-    points = tuple(plain_value(point) for point in islice(value, MOST_ROWS + 1))
+    points = tuple(plain_value(point) for point in islice(value, MOST_ROWS + 1))  # an iterator may have no end
     for point in points:
         if not isinstance(point, tuple) or len(point) != len(key):
             raise HybridLabError(f"{wanted}, not {short_repr(point)}", "wrong-length")
@@ -132,7 +133,7 @@ def _axis_values(name: str, value: Any) -> tuple[Any, ...]:
     if isinstance(value, np.ndarray):
         refuse_masked(value, name)
         value = value.tolist()
-    several = isinstance(value, Iterable) and not isinstance(value, (str, bytes, Mapping, Set))
+    several = isinstance(value, Iterable) and not isinstance(value, (str, bytes, Mapping, Set))  # a set has no order
     values = tuple(_checked_value(name, each) for each in islice(value, MOST_ROWS + 1)) if several else (_checked_value(name, value),)
     if not values:
         raise HybridLabError(f"{name} is empty: give one value, several, or a function of other columns", "empty")
@@ -140,7 +141,7 @@ def _axis_values(name: str, value: Any) -> tuple[Any, ...]:
 
 
 def _checked_value(name: str, value: Any) -> Any:
-    """Return a value of a column without numpy types, and refuse a size that is not a whole number."""
+    """Return a value of a column without numpy types; raise an error for a size that is not a whole number."""
     if name in SIZES:
         return whole_number(value, name)
     refuse_masked(value, name)

@@ -1,4 +1,4 @@
-"""A sweep is cut into jobs, and each job times several schedules, each with a batch of costs, in one call of the simulation."""
+"""The jobs of a sweep: each simulates several schedules, each with a batch of costs, in one call."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -24,7 +24,7 @@ def run_job(job: Job) -> list[Results]:
     >>> run_job([(("gpipe", 2, 2, 1), Costs(forward=[[1], [2]], backward=2))])
     [[(9.0, 9.0, 0.3333333333333333, 2.0), (12.0, 12.0, 0.3333333333333333, 2.0)]]
     """
-    schedules = {size: build(*size) for size, _ in job}
+    schedules = {size: build(*size) for size, _ in job}  # a size can come with several batches
     results: list[Results] = []
     for timeline in simulate_many([(schedules[size], costs) for size, costs in job]):
         peak = timeline.peak_activations.max(axis=-1)
@@ -59,7 +59,7 @@ def group_into_jobs(runs: Sequence[Run]) -> list[list[int]]:
     jobs: list[list[int]] = []
     open_jobs: dict[tuple[int, ...], tuple[int, list[int]]] = {}
     for place, (size, costs) in enumerate(runs):
-        cells, job = open_jobs.get(costs.batch, (CELLS, []))
+        cells, job = open_jobs.get(costs.batch, (CELLS, []))  # a full job, so that the first run begins a new one
         added = _most_operations(size) * costs.batch[0]
         if cells + added > CELLS:
             cells, job = 0, []
@@ -71,11 +71,12 @@ def group_into_jobs(runs: Sequence[Run]) -> list[list[int]]:
 
 def _most_operations(size: Size) -> int:
     """Return an upper limit of the number of operations in a schedule of this size."""
+    # forward, input gradient and weight gradient of each microbatch in each stage
     return 3 * size[1] * size[2] * size[3]
 
 
 def _batch(rows: Sequence[Row], names: Sequence[str], devices: int) -> Costs:
-    """Return the costs of rows as one batch, or refuse them and name the first wrong row."""
+    """Return the costs of rows as one batch; raise an error that names the first wrong row."""
     fault = HybridLabError("a row takes one value for each cost, or one a device", "wrong-shape")
     try:
         costs = Costs(**{name: _equal_lengths([row[name] for row in rows]) for name in names})
@@ -83,11 +84,11 @@ def _batch(rows: Sequence[Row], names: Sequence[str], devices: int) -> Costs:
             return costs
     except HybridLabError as why:
         fault = why
-    for row in rows:
+    for row in rows:  # one by one, to find the row for the error
         described = ", ".join(f"{name} {short_repr(value)}" for name, value in row.items())
         try:
             costs = Costs(**{name: row[name] for name in names})
-            costs.table(devices)
+            costs.table(devices)  # raises if the costs are for another number of devices
             if costs.batch:
                 raise fault
         except HybridLabError as why:

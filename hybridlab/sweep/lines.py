@@ -1,4 +1,4 @@
-"""How a picture draws a sweep as lines: which rows make a line, the name of each line, and which columns the reader chooses from."""
+"""A sweep as the lines of a picture: the rows of each line, its name, and the columns for which the reader chooses a value."""
 
 import math
 from collections.abc import Iterable, Mapping
@@ -122,10 +122,11 @@ def lines_of(sweep: Any, x: Any, y: Any, lines: Any = None, labels: Any = None, 
         message = f"lines cannot be told apart by {min(lists & set(of_lines))!r}, which holds one value a device"
         raise HybridLabError(message, "not-a-number")
     offered = [name for name in sweep.columns if name not in {*drawn, *of_lines, *RESULTS, *lists}]
-    kept = known_names(keep, "panels", offered)
-    choices = [*kept, *_independent(rows, (x, *of_lines, *kept), [name for name in offered if name not in kept])]
+    panels = known_names(keep, "panels", offered)
+    choices = [*panels, *_independent(rows, (x, *of_lines, *panels), [name for name in offered if name not in panels])]
     values = {name: unique_values(row[name] for row in rows) for name in (x, *of_lines, *choices)}
     index = {name: {value: place for place, value in enumerate(values[name])} for name in values}
+    # by the places of the values, because values of a column can be texts, numbers and None
     keys = sorted({tuple(index[name][row[name]] for name in of_lines) for row in rows})
     if len(keys) > MOST_LINES:
         message = f"{len(keys)} lines are more than the {MOST_LINES} that can be told apart: draw fewer, with sweep.where()"
@@ -144,7 +145,7 @@ def lines_of(sweep: Any, x: Any, y: Any, lines: Any = None, labels: Any = None, 
 
 
 def logarithmic_axes(given: Any, positive: Mapping[str, bool]) -> list[str]:
-    """Return the names of the axes that become logarithmic, or refuse an axis that cannot.
+    """Return the names of the axes that become logarithmic; raise an error for an axis that cannot.
 
     Parameters
     ----------
@@ -171,7 +172,7 @@ def logarithmic_axes(given: Any, positive: Mapping[str, bool]) -> list[str]:
 
 
 def drawable(value: Any, name: str) -> Any:
-    """Return a value of column ``name`` in a form that JSON can hold, with numbers rounded to nine digits, or refuse it.
+    """Return a value of column ``name`` as JSON can store it, with numbers rounded to nine digits; raise an error if it cannot be drawn.
 
     >>> drawable(np.float64(0.1 + 0.2), "p2p"), drawable(3.0, "p2p"), drawable([1, 2], "forward") is LIST
     (0.3, 3, True)
@@ -186,8 +187,8 @@ def drawable(value: Any, name: str) -> Any:
     if not number or not abs(value) <= LARGEST_VALUE:  # the comparison is false for NaN, too
         code = "not-a-number" if not number else "too-large" if abs(value) < math.inf else "not-finite"
         raise HybridLabError(f"a cell of {name!r} is {short_repr(value)}: what is drawn are finite numbers and texts", code)
-    short = float(f"{value:.9g}")
-    return int(short) if short.is_integer() and abs(short) < 1e15 else short
+    short = float(f"{value:.9g}")  # values that differ by rounding alone become one point on the axis
+    return int(short) if short.is_integer() and abs(short) < 1e15 else short  # scripts know whole numbers up to 9e15
 
 
 def unique_values(values: Iterable[Any]) -> tuple[Any, ...]:
@@ -243,7 +244,7 @@ def line_name(key: Mapping[str, Any], labels: Mapping[str, str]) -> str:
 
 
 def checked_labels(labels: Any, known: Iterable[str]) -> dict[str, str]:
-    """Return ``labels`` if they map columns to words, an empty dict for None, or refuse them.
+    """Return ``labels`` if they map columns to words, and an empty dict for None; raise an error for anything else.
 
     >>> checked_labels({"ptp": "Latency"}, ["p2p"])
     Traceback (most recent call last):
@@ -256,7 +257,7 @@ def checked_labels(labels: Any, known: Iterable[str]) -> dict[str, str]:
 
 
 def known_names(given: Any, argument: str, known: Iterable[str], what: str = "column") -> tuple[str, ...]:
-    """Return each given name once, or refuse a name that is not ``known``; ``given`` is one name or several names.
+    """Return each given name once; raise an error for a name that is not ``known``. ``given`` is one name or several names.
 
     >>> known_names("makespan", "y", ["makespan", "refused"])
     ('makespan',)
@@ -274,7 +275,7 @@ def _line_columns(sweep: Sweep, drawn: tuple[str, ...], lines: Any) -> tuple[str
 
 
 def _refuse_undrawable(rows: list[dict[str, Any]], drawn: tuple[str, ...]) -> None:
-    """Refuse an axis without numbers; a quantity on the vertical axis may be None, because refused rows have no results."""
+    """Raise an error for an axis without numbers; a value on the vertical axis may be None, because refused rows have no results."""
     for name in drawn:
         found = [value for value in dict.fromkeys(row[name] for row in rows) if value is not None or name == drawn[0]]
         if not found:
@@ -289,15 +290,15 @@ def _refuse_undrawable(rows: list[dict[str, Any]], drawn: tuple[str, ...]) -> No
 def _independent(rows: list[dict[str, Any]], fixed: tuple[str, ...], offered: list[str]) -> list[str]:
     """Return the offered columns that vary and whose values the other columns do not determine.
 
-    If either of two columns can be left out, the one with fewer values is kept. If both have equally many values, the first is kept.
+    If either of two columns can be left out, the one with fewer values stays. If both have equally many values, the first stays.
     """
 
     def combinations(names: Iterable[str]) -> int:
         return len({tuple(row[name] for name in names) for row in rows})
 
-    kept = [name for name in offered if combinations([name]) > 1]
-    for name in sorted(kept, key=lambda name: (-combinations([name]), -offered.index(name))):
-        others = [*fixed, *(each for each in kept if each != name)]
-        if combinations(others) == combinations([*others, name]):
-            kept.remove(name)
-    return kept
+    varying = [name for name in offered if combinations([name]) > 1]
+    for name in sorted(varying, key=lambda name: (-combinations([name]), -offered.index(name))):
+        others = [*fixed, *(each for each in varying if each != name)]
+        if combinations(others) == combinations([*others, name]):  # the others determine it
+            varying.remove(name)
+    return varying

@@ -1,4 +1,4 @@
-"""The jobs of a sweep run here, one by one, or on the workers of an executor; a job that did not run has the reason in place of results."""
+"""The runner of a sweep's jobs, in this process or on the workers of an executor. For a job that did not run, it returns the reason."""
 
 import os
 import sys
@@ -24,14 +24,14 @@ Steps = Generator[tuple[int, Outcome], None, None]  # the place of a job and its
 
 
 class Workers(Protocol):
-    """What runs functions elsewhere: a ``concurrent.futures.Executor``, or anything else that submits a function and gives a future."""
+    """An executor: a ``concurrent.futures.Executor``, or another object whose ``submit`` starts a function and returns a future."""
 
     def submit(self, function: Callable[..., Any], /, *arguments: Any) -> Any:
         """Start ``function(*arguments)`` and return its future."""
 
 
 def checked_executor(executor: Any) -> Workers | None:
-    """Return the executor, or refuse what is none, and an executor of MPI that would wait for ever."""
+    """Return the executor; raise an error for other objects, and for an executor of MPI that would wait for ever."""
     if executor is None:
         return None
     if isinstance(executor, type) or not callable(getattr(executor, "submit", None)):
@@ -61,21 +61,23 @@ def run_jobs(work: Sequence[Job], rows: Sequence[int], executor: Workers | None,
     HybridLabError
         The executor ran no job.
     KeyboardInterrupt
-        The sweep was interrupted before a job had finished. Later, the other jobs are left as not run.
+        The sweep was interrupted before a job had finished. If it is interrupted later, the outcome of the other jobs is that they did
+        not run.
     Exception
-        What a job raised.
+        The error that a job raised.
     """
     outcomes: list[Outcome] = [INTERRUPTED] * len(work)
 
-    def kept() -> Iterator[tuple[int, None]]:
-        """Keep each outcome, and yield how many rows it has results for."""
+    def store_outcomes() -> Iterator[tuple[int, None]]:
+        """Store each outcome, and yield how many rows it has results for."""
         for place, outcome in steps:
             outcomes[place] = outcome
             yield 0 if isinstance(outcome, str) else rows[place], None
 
+    # closing, so that after an interrupt the jobs that still wait are cancelled
     with closing(_here(work) if executor is None else _elsewhere(work, executor)) as steps:
         try:
-            for _ in with_progress(kept(), sum(rows), progress, unit="rows"):
+            for _ in with_progress(store_outcomes(), sum(rows), progress, unit="rows"):
                 pass
         except KeyboardInterrupt:
             if all(isinstance(outcome, str) for outcome in outcomes):
@@ -86,7 +88,7 @@ def run_jobs(work: Sequence[Job], rows: Sequence[int], executor: Workers | None,
 
 
 def attempt(job: Job) -> list[Results]:
-    """Return the results of a job; an error that it raises is marked, to tell it from an error of the executor."""
+    """Return the results of a job. An error that it raises gets a note, which distinguishes it from an error of the executor."""
     try:
         return run_job(job)
     except Exception as why:
@@ -113,6 +115,7 @@ def _elsewhere(work: Sequence[Job], executor: Workers) -> Steps:
                 refusal = _reason(why)
                 break
             waiting[place] = future
+            # the default value binds the place of this turn of the loop
             future.add_done_callback(lambda future, place=place: done.put((place, future)))
         submitted = len(waiting)
         while waiting:
@@ -131,7 +134,7 @@ def _next(done: "SimpleQueue[tuple[int, Any]]") -> tuple[int, Any]:
     while True:
         try:
             return done.get(timeout=CHECK_INTERVAL)
-        except Empty:
+        except Empty:  # go on waiting; between two waits, an interrupt is noticed
             continue
 
 
@@ -157,8 +160,8 @@ def _reason(why: BaseException) -> str:
     """Return why a job did not run, in one line."""
     kind = type(why).__name__
     text = f"{kind}: {why}".splitlines()[0]
-    described = text if len(text) <= 160 else f"{text[:157]}..."
-    if isinstance(why, BrokenExecutor) or kind == "KilledWorker":
+    described = text if len(text) <= 160 else f"{text[:157]}..."  # it stands in a cell of the table
+    if isinstance(why, BrokenExecutor) or kind == "KilledWorker":  # the name in Dask, which need not be installed
         return f"{NOT_RUN}a worker of the executor died ({described})"
     return f"{NOT_RUN}the executor did not run the job ({described.removesuffix(': ')})"
 

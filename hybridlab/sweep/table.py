@@ -1,4 +1,4 @@
-"""A sweep times schedules at every point of a grid of sizes and costs, and returns a table of rows."""
+"""The function that simulates schedules at every point of a grid of sizes and costs, and the table that it returns."""
 
 import warnings
 from collections.abc import Collection, Iterator, Mapping
@@ -194,18 +194,18 @@ def sweep(
     places_of: dict[Size, list[int]] = {}
     for place, row in enumerate(rows):
         places_of.setdefault((row["schedule"], row["devices"], row["microbatches"], row["chunks"]), []).append(place)
-    results: list[Values] = [()] * len(rows)
+    results: list[Values] = [()] * len(rows)  # filled in another order than that of the rows
     runs: list[Run] = []
     places_of_run: list[list[int]] = []
     for size, places in places_of.items():
-        batches = batches_of([rows[place] for place in places], costs, size)
+        batches = batches_of([rows[place] for place in places], costs, size)  # wrong costs raise, also at sizes that are refused
         refusal = REGISTRY[size[0]].refusal(*size[1:])
         for place in places:
             results[place] = (None, None, None, None, refusal)
         remaining = iter(places)
         if refusal is None:
             runs += [(size, batch) for batch in batches]
-            places_of_run += [list(islice(remaining, *batch.batch)) for batch in batches]
+            places_of_run += [list(islice(remaining, *batch.batch)) for batch in batches]  # the next rows, one for each setting
     jobs = group_into_jobs(runs)
     work = [[runs[index] for index in job] for job in jobs]
     counts = [sum(len(places_of_run[index]) for index in job) for job in jobs]
@@ -228,7 +228,7 @@ def _warn_of_failures(table: Sweep) -> None:
     reasons = [why for why in table.not_run.column("refused") if why != INTERRUPTED]
     if reasons:
         message = f"{len(reasons):,} of {counted(len(table), 'row')} have no results, {reasons[0]}; the table's not_run has these rows"
-        warnings.warn(message, RuntimeWarning, stacklevel=3)
+        warnings.warn(message, RuntimeWarning, stacklevel=3)  # the line that called ``sweep``
 
 
 def _as_in_rows(name: str, value: Any) -> Any:
@@ -238,7 +238,7 @@ def _as_in_rows(name: str, value: Any) -> Any:
 
 
 def _grid_columns(grid: Any, progress: Any) -> list[str]:
-    """Return the columns of a grid, or refuse arguments that no sweep can use."""
+    """Return the columns of a grid; raise an error for arguments that no sweep can use."""
     if not isinstance(grid, Mapping):
         wanted = "a grid is a dict from names of columns to their values, such as {'devices': [2, 4]}"
         raise HybridLabError(f"{wanted}, not {short_repr(grid)}", "wrong-type")
