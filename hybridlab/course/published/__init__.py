@@ -1,11 +1,11 @@
-"""Programs, reports and measurements that others published, reproduced as they are, with their faults.
+"""Programs, reports and measurements that others published, reproduced with their faults.
 
 - ``timelines`` has two printed timelines of a simulator of hybrid training. It calls both of them "1F1B".
 - ``ring`` has the all-reduce of the same simulator.
 - ``simulator`` runs the whole simulator and returns its printed results.
 - ``report`` has the printed figures of a report on hybrid training, and its arithmetic.
 - ``benchmarks`` has the last tables of this report.
-- ``sweeps`` has the settings of eight comparisons of schedules.
+- ``sweeps`` has the settings of eight sweeps of schedules.
 - ``zero_bubble`` has measured times of operations, and the bubble rates computed from them.
 - ``large_runs`` has iteration times of large runs.
 

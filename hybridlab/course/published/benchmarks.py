@@ -1,4 +1,4 @@
-"""Tables in sections 6 and 7 of the published report: as printed, by the report's own arithmetic, and computed correctly.
+"""The tables in sections 6 and 7 of the published report, as printed and computed correctly.
 
 The module ``report`` has the setting and the earlier sections. The times of 50 and 80 ms can be read in two ways, and the report uses
 both. In reading "A" they are the times of one stage, for any number of stages. In reading "B" they are the times of the whole model.
@@ -96,12 +96,14 @@ class Metric(NamedTuple):
     unit: str
 
 
+# The numbers are as printed, so some contradict each other: 1040 + 40 + 130 is 1210, but 2080 + 40 + 130 is not 2160.
 BENCHMARK_1 = (
     Benchmark1(2, 260, 20, 300, 3.47),
     Benchmark1(4, 520, 40, 600, 1.73),
     Benchmark1(8, 1040, 40, 1210, 0.86),
     Benchmark1(16, 2080, 40, 2160, 0.48),
 )
+# The steady state is 1040 / K, while warm-up and cool-down are (K - 1) times 50 and 80.
 BENCHMARK_2 = (
     Benchmark2(1, 0, 1040, 0, 1040),
     Benchmark2(2, 50, 520, 80, 650),
@@ -126,13 +128,13 @@ Row = TypeVar("Row", Benchmark1, Benchmark2, Benchmark3)
 
 
 class Beside(NamedTuple, Generic[Row]):
-    """A printed row together with the correct step.
+    """A printed row beside the correct step.
 
     Parameters
     ----------
     printed : Benchmark1, Benchmark2 or Benchmark3
     right : HybridStep
-        The step simulated with the settings of the row.
+        The simulated step with the settings of the row.
     """
 
     printed: Row
@@ -165,13 +167,14 @@ def reading_step(
     >>> [reading_step(reading).makespan for reading in READINGS]
     [1210.0, 625.0]
     """
+    # Reading B divides the times of the whole model among the stages.
     parts = whole_number(stages, "stages") if known_name(reading, READINGS, "reading") == "B" else 1
     costs = Costs(forward=FORWARD / parts, backward=BACKWARD / parts)
     return hybrid_step(build("1f1b", stages, microbatches), costs, replicas, ring_step=ring_step)
 
 
 def benchmark_1(reading: str) -> tuple[Beside[Benchmark1], ...]:
-    """Return the rows of benchmark 1, each with the correct step. The microbatches are counted for each of the two replicas.
+    """Return the rows of benchmark 1, each with the correct step. Each of the two replicas runs the row's number of microbatches.
 
     Parameters
     ----------

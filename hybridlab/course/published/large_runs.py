@@ -51,6 +51,7 @@ class MegatronRun:
     @property
     def seconds(self) -> float:
         """Time of one iteration in seconds: the operations by the paper's eq. (3), divided by the printed rate of all GPUs together."""
+        # A TFLOP is 1e12 operations.
         return self.model.flops(self.plan.global_batch, self.plan.recompute) / self.plan.gpus / self.tflops_per_gpu / 1e12
 
 
@@ -78,12 +79,13 @@ class KorthikantiRun:
     @property
     def seconds(self) -> float:
         """Time of one iteration in seconds: the operations without recomputation, divided by the rate that all GPUs reach together."""
+        # The published utilisation does not count recomputed operations, so they are left out here, too.
         return self.model.flops(self.plan.global_batch) / self.plan.gpus / (self.utilisation * A100_80GB.matmul_flops)
 
 
 @dataclass(frozen=True)
 class CountedRun:
-    """A whole training run of which the GPU hours were published.
+    """A whole training run with published GPU hours.
 
     Parameters
     ----------
@@ -109,7 +111,7 @@ class CountedRun:
 
     @property
     def microbatches(self) -> int:
-        """Microbatches that each pipeline runs in a step."""
+        """The number of microbatches that each pipeline runs in a step."""
         return self.global_batch // (self.replicas * self.microbatch)
 
     @property
@@ -119,13 +121,14 @@ class CountedRun:
 
     @property
     def idle_hours(self) -> float:
-        """GPU hours in the bubble."""
+        """The GPU hours that are lost in the bubble."""
         return self.gpu_hours * self.bubble_ratio
 
 
+# The run also had 4 GPUs for each layer: 12 stages x 8 replicas x 4 = 384 GPUs.
 BLOOM = CountedRun(1_082_990, gpus=384, stages=12, replicas=8, global_batch=2048, microbatch=2)
 
-# billions of parameters; heads, hidden, layers; tensor, pipeline, data; microbatch, global batch, chunks; TFLOP/s a GPU
+# Billions of parameters; heads, hidden, layers; tensor, pipeline, data; microbatch, global batch, chunks; TFLOP/s of a GPU
 _TABLE_1_ROWS = (
     (1.7, 24, 2304, 24, 1, 1, 32, 16, 512, 1, 137),
     (3.6, 32, 3072, 30, 2, 1, 32, 16, 512, 1, 138),
@@ -143,8 +146,10 @@ TABLE_1: tuple[MegatronRun, ...] = tuple(
     for billions, heads, hidden, layers, tensor, pipeline, data, size, batch, chunks, tflops in _TABLE_1_ROWS
 )
 
+# The model of the row with 529.6 billion parameters above
 _GPT_530B = Transformer(layers=105, hidden=20480, heads=128)
 RUNS_2022: tuple[KorthikantiRun, ...] = (
+    # The first run has full recomputation, the default of a Plan.
     KorthikantiRun(_GPT_530B, Plan(8, 35, 8, microbatch=1, global_batch=2240, chunks=3), 0.421),
     KorthikantiRun(
         _GPT_530B,

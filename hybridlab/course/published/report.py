@@ -1,4 +1,4 @@
-"""Figures of the published report on hybrid parallelism, and the rules, right or wrong, by which the report computes them.
+"""The figures of the published report on hybrid parallelism, and the rules, right or wrong, by which it computes them.
 
 The figures come from sections 4.2, 5.2 and 5.3 and from tests 1 and 5. They are for two stages, two replicas and eight microbatches.
 Times are in ms. ``simulate`` and ``formulas`` give the right values.
@@ -23,14 +23,14 @@ ACTIVATION = 10.0  # units of memory for each microbatch, in test 5
 
 @dataclass(frozen=True)
 class Figure:
-    """One printed figure.
+    """One printed number or range of the report.
 
     Parameters
     ----------
     where : str
         Section of the report.
     text : str
-        What the figure says, in our words.
+        The meaning of the figure, in our words.
     printed : tuple of float
         The printed number, or the two ends of a range.
     unit : str
@@ -80,7 +80,7 @@ FIGURES = (
 
 
 class Phases(NamedTuple):
-    """The three phases of 1F1B on one rank, divided as in the report.
+    """The three phases of 1F1B on one rank, as the report divides them.
 
     Parameters
     ----------
@@ -94,7 +94,7 @@ class Phases(NamedTuple):
 
     @property
     def order(self) -> str:
-        """The rank's whole order.
+        """The whole order of the rank.
 
         >>> PHASES[0].order.split()[:5] == TEST_1_ORDER.split()
         True
@@ -103,7 +103,7 @@ class Phases(NamedTuple):
 
     @property
     def lengths(self) -> tuple[int, ...]:
-        """Operations in each phase.
+        """The number of operations in each phase.
 
         >>> PHASES[0].lengths
         (1, 12, 3)
@@ -140,7 +140,7 @@ class Estimate(NamedTuple):
 
     @property
     def total(self) -> float:
-        """The sum of all parts, because in the report nothing overlaps."""
+        """The sum of all parts. In the report nothing overlaps."""
         return self.compute + self.all_reduce + self.overhead
 
 

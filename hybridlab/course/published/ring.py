@@ -27,7 +27,7 @@ SMALLEST_PEAK = LEVELS * np.finfo(np.float32).tiny  # for a smaller peak the sca
 
 @dataclass(frozen=True, eq=False)
 class PublishedRing(Frozen):
-    """Result of the published ring.
+    """The result of the published ring.
 
     Parameters
     ----------
@@ -54,7 +54,7 @@ class PublishedRing(Frozen):
 
 
 def published_ring(gradients: npt.ArrayLike, comm_mode: str = "INT8", *, gather_from: int = 0) -> PublishedRing:
-    """Return what each rank holds after the published ring, with its hops.
+    """Return the numbers that each rank holds after the published ring, with its hops.
 
     Parameters
     ----------
@@ -89,8 +89,10 @@ def published_ring(gradients: npt.ArrayLike, comm_mode: str = "INT8", *, gather_
     hops = []
     for place in range(2 * (ranks - 1)):
         gathering, step = divmod(place, ranks - 1)
+        # Rank i sends chunk i - step. In the all-gather a correct ring begins at chunk i + 1, which rank i has completed.
         chunk = readonly((sender + gathering * shift - step) % ranks)
-        received = _received(held[sender, chunk], mode)
+        received = _encode_and_decode(held[sender, chunk], mode)
+        # Each hop stores what the ranks hold after it, so the next hop must not write into the same array.
         held = held.copy()
         held[receiver, chunk] = received if gathering else _sum(held[receiver, chunk], received)
         phase = "all-gather" if gathering else "reduce-scatter"
@@ -100,7 +102,7 @@ def published_ring(gradients: npt.ArrayLike, comm_mode: str = "INT8", *, gather_
 
 
 def check_chunks(size: int, ranks: int) -> None:
-    """Raise if ``size`` numbers cannot be cut into ``ranks`` equal chunks, or if the hops do not fit in memory.
+    """Raise an error if ``size`` numbers cannot be cut into ``ranks`` equal chunks, or if the hops do not fit in memory.
 
     >>> check_chunks(10, 4)
     Traceback (most recent call last):
@@ -113,6 +115,7 @@ def check_chunks(size: int, ranks: int) -> None:
             f"the published ring cuts a gradient into equal chunks: {fault}; try {near} or {near + ranks}",
             "not-divisible" if size else "empty",
         )
+    # 2(D - 1) hops, each with a copy of all D gradients
     if 2 * ranks * ranks * size > MOST_CELLS:
         raise HybridLabError(
             f"the hops of {ranks:,} ranks with {size:,} numbers each do not fit in memory: try fewer of either", "too-large"
@@ -120,25 +123,27 @@ def check_chunks(size: int, ranks: int) -> None:
 
 
 def _rows_in_chunks(gradients: npt.ArrayLike) -> Single:
-    """Return a copy of the gradients, shape (ranks, chunks, numbers a chunk)."""
+    """Return a copy of the gradients, shape (ranks, chunks, numbers of a chunk)."""
     rows = rows_of_ranks(gradients, "gradients")
     ranks, size = rows.shape
     check_chunks(size, ranks)
+    # NumPy would only warn of an overflow; the next line makes it an error.
     with np.errstate(over="ignore"):
         single = rows.astype(np.float32)
     if not np.isfinite(single).all():
         raise HybridLabError("the published ring computes in float32, whose maximum is 3.4e38: scale the gradients down", "too-large")
-    return single.reshape(ranks, ranks, -1)
+    return single.reshape(ranks, ranks, -1)  # as many chunks as ranks
 
 
-def _received(messages: Single, mode: str) -> Single:
-    """Return the decoded messages; row i is the message of rank i."""
+def _encode_and_decode(messages: Single, mode: str) -> Single:
+    """Return the messages as their receivers decode them. Row i is the message of rank i."""
     if mode == "FP32":
         return messages
     if mode == "FP16":
         with np.errstate(over="ignore"):
             decoded: Single = messages.astype(np.float16).astype(np.float32)
         return _finite(decoded, "FP16, whose maximum is 65504")
+    # One scale for each message: its largest number gets the largest code, 127.
     peak = np.abs(messages).max(axis=1, keepdims=True)
     if ((peak > 0) & (peak < SMALLEST_PEAK)).any():
         raise HybridLabError(
@@ -146,7 +151,7 @@ def _received(messages: Single, mode: str) -> Single:
             f"or at least {SMALLEST_PEAK:.1e}; scale the gradients up",
             "too-small",
         )
-    scale = np.where(peak > 0, peak / LEVELS, np.float32(1))
+    scale = np.where(peak > 0, peak / LEVELS, np.float32(1))  # zeros need no scale, and 0 / 0 is no number
     codes = np.rint(messages / scale).astype(np.int8)
     with np.errstate(over="ignore"):
         return _finite(codes.astype(np.float32) * scale, "float32, whose maximum is 3.4e38")
@@ -158,7 +163,7 @@ def _sum(own: Single, received: Single) -> Single:
 
 
 def _finite(sums: Single, limit: str) -> Single:
-    """Return the sums, or raise if one of them is infinite."""
+    """Return the sums, or raise an error if one of them is infinite."""
     if not np.isfinite(sums).all():
         raise HybridLabError(f"a partial sum is too large for {limit}: scale the gradients down", "too-large")
     return sums

@@ -1,4 +1,4 @@
-"""The published hybrid simulator, for any size: it computes the figures of the simulator's performance report.
+"""The published hybrid simulator, for any size. It computes the figures that the program prints in its performance report.
 
 There are K stages, D replicas and M microbatches. Each stage has n weights, and at the start all weights are 1. A backward adds n random
 numbers to the gradient of its rank. The backwards run as in ``timelines``. Then one ring runs for each stage, as in ``ring``, and every
@@ -17,9 +17,9 @@ from hybridlab.errors import HybridLabError
 from hybridlab.mesh import Mesh
 from hybridlab.wire import Single
 
-LEARNING_RATE = 0.01
+LEARNING_RATE = 0.01  # as in the program
 POINTS, POINTS_SEED = 300, 42  # number of points in the accuracy check, and the seed for them
-# The program sets no seed, so the printed run cannot be repeated. This seed was picked because its four figures round to the printed ones,
+# The program sets no seed, so the printed run cannot be repeated. This seed was chosen because its four figures round to the printed ones,
 # 49.00 %, 3.0e-4, 2.6e-4 and 2.5e-4. Of the seeds 0 to 9999, 3772 give 49.00 %, and only 117 and 9400 give all four.
 PRINTED_SEED = 9400
 LARGEST_WEIGHT = 1e6
@@ -38,7 +38,7 @@ class Simulation:
     scale_bytes : int
         Bytes of all scales, which the program does not count.
     accuracy : float
-        The percentage of points that get the right label after the step.
+        The percentage of points that get the correct label after the step.
     accuracy_before : float
         The same with the initial weights.
     weight_difference : tuple of float
@@ -78,7 +78,7 @@ def simulator(
     seed: int | None = None,
     initial_weight: float = 1.0,
 ) -> Simulation:
-    """Return what the published program prints with these sizes. The defaults are the published ones.
+    """Return the figures that the published program prints for these sizes. The defaults are the published sizes.
 
     Parameters
     ----------
@@ -88,10 +88,10 @@ def simulator(
     comm_mode : {"INT8", "FP16", "FP32"}
         Format of the messages. The program has no "FP32".
     seed : int, optional
-        Seed of ``numpy.random.RandomState``. The published program sets no seed; with this seed it would print the same numbers. None
-        takes seed 9400, which was picked because it gives the published accuracy and, to two digits, the published weight differences.
-        More than one seed in three gives that accuracy, and 2 of the seeds below 10,000 also give the differences. With another seed, a
-        few of the 300 points are classified differently after the step.
+        Seed of ``numpy.random.RandomState``. The published program sets no seed. If it set this one, it would print the same numbers.
+        None takes seed 9400, which was chosen because it gives the published accuracy and, to two digits, the published weight
+        differences. More than one seed in three gives that accuracy, and 2 of the seeds below 10,000 also give the differences. With
+        another seed, a few of the 300 points get another label after the step.
     initial_weight : float
         All weights at the start. The program has 1. The step does not depend on it, because the gradients are random.
 
@@ -119,7 +119,9 @@ def simulator(
         raise HybridLabError(f"a run that draws more than {MOST_CELLS:,} random numbers takes too long: try smaller sizes", "too-large")
     gradients = _random_gradients(Mesh(stages, replicas), microbatches, size, seed)
     rings = [published_ring(gradients[:, stage], mode) for stage in range(stages)]
+    # In float32, as the program, so that the printed differences come out.
     weights = [np.float32(first) - np.float32(LEARNING_RATE) * ring.values for ring in rings]
+    # The program classifies with the weights of stage 0 in replica 0 alone.
     before, after = _accuracies(np.stack([np.full_like(weights[0][0], first), weights[0][0]]))
     return Simulation(
         stages, replicas, microbatches, size, mode,
@@ -138,16 +140,18 @@ def _random_gradients(mesh: Mesh, microbatches: int, size: int, seed: int) -> Si
 
     The random numbers are drawn step by step and, within a step, rank by rank.
     """
+    # The program uses NumPy's old generator, whose numbers a Generator with the same seed does not give.
     draw = np.random.RandomState(seed)
     _, backward = microbatches_by_step(mesh.stages, microbatches)
     total: Single = np.zeros((mesh.replicas, mesh.stages, size), dtype=np.float32)
+    # ``busy`` has the stages that run a backward in this step. The order of the draws must be that of the program.
     for busy in backward >= 0:
         total[:, busy] += draw.standard_normal((mesh.replicas, int(busy.sum()), size)).astype(np.float32)
     return total
 
 
 def _accuracies(weights: Single) -> tuple[float, ...]:
-    """Return for each row of weights the percentage of points that get the right label."""
+    """Return the percentage of points that get the correct label, for each row of weights."""
     draw = np.random.RandomState(POINTS_SEED)
     points = draw.standard_normal((POINTS, weights.shape[1])).astype(np.float32)
     labelling = draw.standard_normal((weights.shape[1],)).astype(np.float32)

@@ -1,4 +1,4 @@
-"""Eight published sweeps of pipeline schedules: the settings that the program runs, and how its text differs from these settings.
+"""Eight published sweeps of pipeline schedules: the settings that the program runs, and where its text says something else.
 
 Most figures have six lines: GPipe, 1F1B, interleaved 1F1B with 2 chunks, Hanayo with 1 wave (2 chunks), Hanayo with 2 waves (4 chunks),
 and ZB-H1. In most sweeps there are K devices and M = 2K microbatches. On each device, one microbatch takes 400/K for the forward and
@@ -14,9 +14,12 @@ from typing import Any
 from hybridlab.sweep import Sweep, sweep
 from hybridlab.sweep.running import Workers
 
+# Pairs have a number of chunks. A text alone has the fewest chunks that the schedule supports.
 SIX_LINES = ("gpipe", "1f1b", ("interleaved", 2), ("hanayo", 2), ("hanayo", 4), "zb-h1")
 DEVICES, LATENCIES = (2, 4, 8, 16, 32), (0, 4, 16)
+# The work of the whole model stays the same, so each of K devices has 1/K of it.
 WORK = {"forward": lambda devices: 400 / devices, "backward": lambda devices: 800 / devices}
+# Multiples of the number of devices, as interleaved 1F1B needs them
 TWO_GROUPS = {"microbatches": lambda devices: 2 * devices}
 GROUPS = {"microbatches": lambda devices, microbatches_per_device: microbatches_per_device * devices}
 LATENCY = "The text gives latencies of 0, 5 and 10, the program runs 0, 4 and 16."
@@ -24,7 +27,7 @@ LATENCY = "The text gives latencies of 0, 5 and 10, the program runs 0, 4 and 16
 
 @dataclass(frozen=True)
 class PublishedSweep:
-    """The settings of one sweep, and how its figure shows the results.
+    """The settings of one sweep, and the axes, lines and panels of its figure.
 
     Parameters
     ----------
@@ -36,7 +39,7 @@ class PublishedSweep:
     panels : tuple of str
         Names of columns. The figure has a panel for each combination of their values and for each quantity in ``y``.
     differences : tuple of str
-        Sentences that say where the program's text differs from its settings.
+        Sentences about values that the text of the program gives and the program does not run.
     schedules : tuple
         Names of schedules, or pairs (name, chunks).
     y : tuple of str
@@ -59,7 +62,7 @@ class PublishedSweep:
     lines: tuple[str, ...] = ("schedule", "chunks")
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "grid", MappingProxyType(dict(self.grid)))
+        object.__setattr__(self, "grid", MappingProxyType(dict(self.grid)))  # the dataclass is frozen, so only this can set a field
 
     def run(self, *, executor: Workers | None = None, progress: bool | None = None) -> Sweep:
         """Return the results for all settings.
@@ -79,10 +82,9 @@ class PublishedSweep:
 
 
 def not_drawn(row: Mapping[str, Any]) -> bool:
-    """Return whether this row of a sweep is missing in the published figures, as for interleaved 1F1B with 2 chunks and M = K.
+    """Return whether the published figures lack this row of a sweep: interleaved 1F1B with 2 chunks and M = K.
 
-    For these settings the program stops with an error and hides the error. The schedule exists, and :func:`hybridlab.sweep` has its
-    results.
+    With these settings the program has an error, which it hides. The schedule exists, and :func:`hybridlab.sweep` has its results.
 
     Parameters
     ----------
@@ -126,6 +128,7 @@ _ALL = (
             "recompute": (0.0, 0.2, 0.4, 0.6, 0.8, 1.0),
             **TWO_GROUPS,
             "forward": WORK["forward"],
+            # The backward computes the share r of the forward again: 2F + rF.
             "backward": lambda forward, recompute: 2 * forward + recompute * forward,
             "weight_share": lambda recompute: 1 / (2 + recompute),  # the weight gradient takes a forward's time
         },
@@ -165,7 +168,7 @@ _ALL = (
             "input_share": (0.2, 0.4, 0.5, 0.6, 0.8),
             **GROUPS,
             **WORK,
-            "weight_share": lambda input_share: round(1 - input_share, 1),
+            "weight_share": lambda input_share: round(1 - input_share, 1),  # without the rounding error of 1 - 0.8
         },
         x="input_share",
         panels=("microbatches_per_device", "p2p"),

@@ -1,6 +1,6 @@
-"""Two published timelines, a step grid and an event log, for any size. Both are called 1F1B, but neither follows the 1F1B schedule.
+"""Two published timelines for any size: a step grid and an event log. Both are called 1F1B, but neither follows the 1F1B schedule.
 
-There are K stages, D replicas and M microbatches, and rank = replica x K + stage. The same rule makes both timelines. In each of M + K-1
+There are K stages, D replicas and M microbatches, and rank = replica x K + stage. Both timelines follow one rule. In each of M + K-1
 steps, stage s runs
 
 - the forward of microbatch step - s, if s <= step < M;
@@ -41,7 +41,7 @@ class Event(NamedTuple):
         Number of the row, counted from 0.
     rank, stage : int
     event : str
-        What the rank does: "F0", "B3" or, for the optimiser, "OPT".
+        The action of the rank: "F0", "B3" or, for the optimiser, "OPT".
     """
 
     time: int
@@ -89,10 +89,11 @@ class StepGrid:
         """
         rank = whole_number(rank, "rank", at_least=0, at_most=self.replicas * self.stages - 1)
         column = (row[rank] for row in self.cells)
+        # A cell does not name its stage, which follows from the rank.
         return tuple(Op.parse(f"{rank % self.stages}{cell}") for cell in column if cell != IDLE)
 
     def orders(self) -> str:
-        """Return the orders of replica 0 as text, a line a device. ``Schedule.parse`` reads the text and refuses the orders.
+        """Return the orders of replica 0 as text, one line for each device. ``Schedule.parse`` reads the text and refuses the orders.
 
         >>> print(step_grid(stages=2, microbatches=2).orders())
         device 0: 0F0 0B0 0B1
@@ -132,7 +133,7 @@ class EventLog:
         return tuple(row.op for row in self.rows if row.rank == rank and row.op is not None)
 
     def orders(self) -> str:
-        """Return the orders of replica 0 as text, a line a device. ``Schedule.parse`` reads the text and refuses the orders.
+        """Return the orders of replica 0 as text, one line for each device. ``Schedule.parse`` reads the text and refuses the orders.
 
         >>> from hybridlab import Schedule
         >>> Schedule.parse(event_log(stages=2, microbatches=2).orders(), name="event log")
@@ -147,7 +148,7 @@ class EventLog:
 
 
 class LostForwards(NamedTuple):
-    """Forwards of one replica that are missing in a printed table, as pairs (stage, microbatch).
+    """The forwards of one replica that are missing in a printed table, as pairs (stage, microbatch).
 
     Parameters
     ----------
@@ -184,6 +185,7 @@ def step_grid(stages: int = 3, replicas: int = 4, microbatches: int = 6) -> Step
     one_replica = (
         tuple(_text_of_cell(f, b) for f, b in zip(*row, strict=True)) for row in zip(forward.tolist(), backward.tolist(), strict=True)
     )
+    # All replicas have the same row: a replica is another K columns.
     return StepGrid(stages, replicas, microbatches, tuple(row * replicas for row in one_replica))
 
 
@@ -236,13 +238,14 @@ def lost_forwards(stages: int = 3, microbatches: int = 6) -> LostForwards:
     stages, _, microbatches = checked_table_sizes(stages, 1, microbatches)
     forward, backward = microbatches_by_step(stages, microbatches)
     in_log = _pairs(forward)
+    # In the grid a forward is seen only if its step has no backward on this stage.
     in_grid = _pairs(np.where(backward < 0, forward, -1))
     every = product(range(stages), range(microbatches))
     return LostForwards(tuple(pair for pair in every if pair not in in_log), tuple(sorted(in_log - in_grid)))
 
 
 def checked_table_sizes(stages: int, replicas: int, microbatches: int) -> tuple[int, int, int]:
-    """Return the sizes as ints, or raise for sizes below 1 and for tables that are too large to read."""
+    """Return the sizes as ints. Raise an error for sizes below 1 and for tables that are too large to read."""
     stages, replicas = whole_number(stages, "stages"), whole_number(replicas, "replicas")
     microbatches = whole_number(microbatches, "microbatches")
     steps, ranks = microbatches + stages - 1, stages * replicas
@@ -254,9 +257,10 @@ def checked_table_sizes(stages: int, replicas: int, microbatches: int) -> tuple[
 
 
 def microbatches_by_step(stages: int, microbatches: int) -> tuple[Microbatches, Microbatches]:
-    """Return two tables of shape (steps, stages): the microbatch that runs forward, and the one that runs backward; -1 means none."""
+    """Return two tables of shape (steps, stages): the microbatch of the forward and that of the backward. -1 means none."""
     step = np.arange(microbatches + stages - 1)[:, None]
     stage = np.arange(stages)
+    # The fault of the program: the bound should be step < microbatches + stage.
     forward = np.where((stage <= step) & (step < microbatches), step - stage, -1)
     backward = step - (stages - 1 - stage)
     return forward, np.where((backward >= 0) & (backward < microbatches), backward, -1)
@@ -276,11 +280,13 @@ def _text_of_cell(forward: int, backward: int) -> str:
 
 
 def _events(stages: int, replicas: int, microbatches: int) -> Iterator[tuple[int, int, str]]:
-    """Yield rank, stage and event, in the order of the log."""
+    """Yield rank, stage and event in the order of the log."""
     for rows in zip(*(table.tolist() for table in microbatches_by_step(stages, microbatches)), strict=True):
+        # Within a step, the log has the ranks in order, and a rank's forward before its backward.
         for replica, stage in product(range(replicas), range(stages)):
             for kind, row in zip((Kind.F, Kind.B), rows, strict=True):
                 if row[stage] >= 0:
                     yield replica * stages + stage, stage, f"{kind}{row[stage]}"
+    # The program runs the rings and the optimiser stage by stage.
     for stage, replica in product(range(stages), range(replicas)):
         yield replica * stages + stage, stage, "OPT"

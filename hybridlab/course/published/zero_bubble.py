@@ -1,4 +1,4 @@
-"""Operation times and throughput that Qi et al. measured on A100 GPUs, and the bubble rates that they computed.
+"""Times of operations and throughput that Qi et al. measured on A100 GPUs, and the bubble rates that they computed.
 
 The tables have two of the paper's four models, on 8 GPUs. Schedules have the paper's names.
 
@@ -32,7 +32,7 @@ TABLE_9 = (
     ("6.2B", 32, 29.802, 29.428, 19.530, 0.577),
     ("6.2B", 64, 29.935, 29.621, 19.388, 0.535),
 )
-# Table 5: bubble rates, a row for each of Table 9's.
+# Table 5: bubble rates, one row for each row of Table 9.
 RATE_COLUMNS = ("1F1B", "1F1B-I", "ZB-H1", "ZB-H2", "ZB-1p", "ZB-2p")
 TABLE_5 = (
     (0.2431, 0.1055, 0.1585, 0.1083, 0.1585, 0.0433),
@@ -85,11 +85,12 @@ class ZeroBubbleRun:
     throughput: Mapping[str, float]
 
     def costs(self, latency: bool = True) -> Costs:
-        """Return the run's times in ms; ``latency`` False leaves the latency out.
+        """Return the run's times in ms. With ``latency`` False, messages take no time.
 
         >>> RUNS[0].costs().duration("B", device=0)
         27.423
         """
+        # The paper's T_B is the input gradient alone. Here a backward is both gradients.
         backward = self.input_gradient + self.weight_gradient
         share = self.weight_gradient / backward
         return Costs(forward=self.forward, backward=backward, weight_share=share, p2p=self.latency if latency else 0.0)
@@ -98,8 +99,8 @@ class ZeroBubbleRun:
 def bubble_rate(timeline: Timeline) -> float:
     """Return the bubble rate as Qi et al. define it for Table 5: (span - m(T_F + T_B + T_W)) / span.
 
-    The span is the longest time from the first start to the last end of one device. ``Timeline.bubble_ratio`` takes the makespan
-    instead, which goes over all devices. The definition needs equal stages: each device has work of m(T_F + T_B + T_W).
+    The span is the longest time from the first start to the last end of one device. ``Timeline.bubble_ratio`` takes the makespan of all
+    devices instead. The definition needs equal stages: each device has work of m(T_F + T_B + T_W).
 
     Parameters
     ----------
@@ -125,7 +126,7 @@ def bubble_rate(timeline: Timeline) -> float:
             "several-settings" if isinstance(timeline, Timeline) else "not-a-timeline",
         )
     work: Floats = timeline.busy
-    if not np.allclose(work, work[0], rtol=1e-9):
+    if not np.allclose(work, work[0], rtol=1e-9):  # sums of the same times can differ by rounding
         raise HybridLabError(
             f"this bubble rate is defined for equal stages, but the devices work {short_repr(work.tolist())}", "outside-the-formula"
         )
