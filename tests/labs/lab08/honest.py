@@ -1,6 +1,8 @@
 """Lab 8's build with each twist, written from its sentence: a function that does the task in the text becomes one with the twist."""
 
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor  # noqa: F401 - the published solution uses it
+from threading import Condition  # noqa: F401 - and this one
 from typing import Any
 
 Function = Callable[..., Any]
