@@ -100,14 +100,15 @@ _ON_FIRST_USE = {
 
 
 def __getattr__(name: str) -> Any:
+    # Python calls this function for a name that the module does not have yet.
     if name in _ON_FIRST_USE:
         module, inside = _ON_FIRST_USE[name]
         loaded = import_module(module)
         value = getattr(loaded, inside) if inside else loaded
-        globals()[name] = value
+        globals()[name] = value  # so that the next use finds it without this function
         return value
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted({*globals(), *__all__})  # so that completion offers names that are not loaded yet

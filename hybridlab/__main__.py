@@ -4,7 +4,8 @@ import sys
 
 
 def command() -> None:
-    """Run the command. Without the package that it needs, say how to install it."""
+    """Run the command. If the package click is missing, print how to install it."""
+    # click is an extra, because the library itself needs numpy alone
     try:
         import click  # noqa: F401
     except ModuleNotFoundError:

@@ -68,7 +68,7 @@ class Frozen:
 
     def __eq__(self, other: object) -> bool:
         if type(other) is not type(self):
-            return NotImplemented
+            return NotImplemented  # Python then asks the other object
         return all(_same(getattr(self, field.name), getattr(other, field.name)) for field in fields(self))
 
     def __hash__(self) -> int:
@@ -76,6 +76,7 @@ class Frozen:
 
 
 def _same(one: Any, other: Any) -> bool:
+    """Return whether two fields are equal; arrays need the same shape and equal numbers."""
     if isinstance(one, np.ndarray) or isinstance(other, np.ndarray):
         return one is other or (np.shape(one) == np.shape(other) and np.array_equal(one, other))
     return bool(one == other)

@@ -22,7 +22,7 @@ MOST_CELLS = 2**26  # most operations x settings in one simulation; each takes u
 
 
 def whole_number(value: object, name: str, at_least: int = 1, at_most: int = LARGEST) -> int:
-    """Return ``value`` as an int, or raise.
+    """Return ``value`` as an int; raise an error if it is not a whole number within the limits.
 
     Parameters
     ----------
@@ -95,7 +95,7 @@ def known_name(value: object, known: Iterable[str], what: str, *, any_case: bool
     lower = {name.lower(): name for name in names}
     if any_case and isinstance(value, str) and value.lower() in lower:
         return lower[value.lower()]
-    text = (value if isinstance(value, str) else short_repr(value)).lower()[:80]
+    text = (value if isinstance(value, str) else short_repr(value)).lower()[:80]  # comparing a very long text would take long
     words = text.replace("_", " ").replace("-", " ").split()  # among similar names, prefer the one with most of these words (h200, 40gb)
     close = sorted(difflib.get_close_matches(text, list(lower), n=99, cutoff=0.4), key=lambda name: -sum(word in name for word in words))
     hint = f": did you mean {lower[close[0]]!r}?" if close else "."
@@ -103,7 +103,7 @@ def known_name(value: object, known: Iterable[str], what: str, *, any_case: bool
 
 
 def checked_text(value: object, name: str) -> str:
-    """Return ``value`` if it is a string, or raise an error that names the argument.
+    """Return ``value`` if it is a string; raise an error that names the argument if it is not.
 
     >>> checked_text(3, "title")
     Traceback (most recent call last):
@@ -115,7 +115,7 @@ def checked_text(value: object, name: str) -> str:
 
 
 def true_or_false(value: object, name: str) -> bool:
-    """Return ``value`` as a bool if it is True or False, or raise an error that names the argument.
+    """Return ``value`` as a bool if it is True or False; raise an error that names the argument if it is not.
 
     >>> true_or_false("no", "must_fit")
     Traceback (most recent call last):
@@ -127,7 +127,7 @@ def true_or_false(value: object, name: str) -> bool:
 
 
 def unit_of_time(value: object) -> str | None:
-    """Return ``value`` if it is a unit of time ("s", "ms", "us") or None (time slots without a length), or raise.
+    """Return ``value`` if it is a unit of time ("s", "ms", "us") or None (slots without a length); raise an error for anything else.
 
     >>> unit_of_time("ms")
     'ms'
@@ -142,7 +142,7 @@ def unit_of_time(value: object) -> str | None:
 
 
 def in_a_second(unit: str | None, user: str) -> int:
-    """Return how many of ``unit`` make one second, or raise if there is no unit.
+    """Return how many of ``unit`` make one second; raise an error if there is no unit.
 
     ``user`` names the object that needs times in seconds. The error starts with this name.
 
@@ -160,7 +160,7 @@ def in_a_second(unit: str | None, user: str) -> int:
 
 
 def times(value: Any, name: str) -> Floats:
-    """Return a copy of ``value`` as a float64 array of times, all finite and not negative, or raise.
+    """Return a copy of ``value`` as a float64 array of times; raise an error if a time is not finite or is negative.
 
     Parameters
     ----------
@@ -196,7 +196,7 @@ def times(value: Any, name: str) -> Floats:
 
 
 def one_time(value: Any, name: str) -> float:
-    """Return ``value`` as a float if it is one finite number of zero or more, or raise an error that names the argument.
+    """Return ``value`` as a float; raise an error that names the argument if it is not one finite number of zero or more.
 
     >>> one_time([1, 2], "ring_step")
     Traceback (most recent call last):
@@ -211,7 +211,7 @@ def one_time(value: Any, name: str) -> float:
 
 
 def numbers(value: Any, name: str) -> Floats:
-    """Return a copy of ``value`` as a float64 array, or raise.
+    """Return a copy of ``value`` as a float64 array; raise an error if it does not consist of numbers.
 
     Parameters
     ----------
@@ -247,7 +247,7 @@ def refuse_masked(value: object, name: str) -> None:
 
 
 def random_source(rng: Any, user: str = "") -> Any:
-    """Return ``rng`` if it is a ``numpy.random.Generator``, or raise.
+    """Return ``rng`` if it is a ``numpy.random.Generator``; raise an error if it is not.
 
     Parameters
     ----------
@@ -274,7 +274,7 @@ def random_source(rng: Any, user: str = "") -> Any:
 
 
 def each_of(value: Any, wanted: str) -> Iterator[Any]:
-    """Return an iterator over ``value``, or raise an error that starts with the sentence ``wanted``.
+    """Return an iterator over ``value``; if there is none, raise an error that starts with the sentence ``wanted``.
 
     >>> each_of(3, "devices must be a list")
     Traceback (most recent call last):
@@ -287,7 +287,7 @@ def each_of(value: Any, wanted: str) -> Iterator[Any]:
 
 
 def item_of(items: Sequence[Item], place: object, owner: str, noun: str) -> Item | tuple[Item, ...]:
-    """Return one item of a sequence, or a tuple of items for a slice; raise for an index that is neither.
+    """Return one item of a sequence, or a tuple of items for a slice; raise an error for any other index.
 
     Parameters
     ----------

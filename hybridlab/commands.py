@@ -34,7 +34,7 @@ def of_times(command: Callable[..., None]) -> Any:
     """Return a command on measured times.
 
     It reads the file and the options that all such commands share. The function gets the costs, and the other shared options by name.
-    Errors are told as sentences.
+    Errors are printed as sentences.
     """
 
     @report_errors
@@ -42,6 +42,7 @@ def of_times(command: Callable[..., None]) -> Any:
     def run(times: Path, per: str, unit: str, **named: Any) -> None:
         command(Costs.from_csv(times, per=per, unit=unit), **named)
 
+    # The help lists the options in the reverse order of this loop: a decorator that is applied later comes first.
     for option in (
         click.option("--seconds", default=10.0, show_default=True, help="Effort of each search; 1 is about one second on one core."),
         click.option("--devices", type=int, help="The number of devices, if the times are per stage or the same for all."),
@@ -123,7 +124,7 @@ def trace_files(
 
     FILES are traces of torch.profiler, one for each rank, a folder with them, or a trace of another program.
     """
-    path = files[0] if len(files) == 1 else files
+    path = files[0] if len(files) == 1 else files  # one path can be a folder or a glob
     timeline = Timeline.from_chrome_trace(path, pattern=pattern, step=step, shift_clocks=shift_clocks)
     where = timeline.breakdown()
     click.echo(repr(timeline.schedule))
@@ -146,7 +147,7 @@ def _given_times(context: click.Context, option: click.Parameter, value: str) ->
     try:
         numbers = [float(each) for each in value.split(",")]
     except ValueError:
-        message = f"{value!r} is no time: give a number such as 10, or one for each device such as 10,10,15,10"
+        message = f"{value!r} is not a time: give a number such as 10, or one for each device such as 10,10,15,10"
         raise click.BadParameter(message, context, option) from None
     return numbers[0] if len(numbers) == 1 else numbers
 
@@ -182,7 +183,7 @@ def run_schedule(
 
         def progress(now: int, of: int) -> None:
             nonlocal done
-            for _ in range(now - done):
+            for _ in range(now - done):  # several steps can end between two calls
                 advance("step")
             done = now
 
@@ -196,7 +197,7 @@ def run_schedule(
                 _write(trace, json.dumps(chrome_trace(why.measured, 1e6, f"{name}, until it failed")))
             raise
     if was_started(engine) and ENGINES[engine].rank(None):
-        return  # mpiexec or torchrun has started this program once for each rank: the first one tells
+        return  # mpiexec or torchrun has started this program once for each rank, and only the first one prints
     click.echo(f"{schedule!r}, {replicas} x {devices} ranks, engine {engine}")
     click.echo(_summary(ran, predicted))
     click.echo(ran.output, nl=False)
@@ -211,12 +212,13 @@ def _training(schedule: Schedule, replicas: int) -> TrainingWork:
 
 
 def _summary(ran: RunResult, predicted: HybridStep) -> str:
+    """Return the measured step beside the predicted one, as lines of text."""
     measured, unit = [float(each.makespan) for each in ran.timelines], ran.timeline.unit
     middle, ideal = float(ran.timeline.makespan), float(predicted.makespan)
     lines = [f"measured {middle:.1f} {unit} (median of {len(measured)} steps, {min(measured):.1f} to {max(measured):.1f})"]
     lines += [f"predicted {ideal:.1f} {unit}" + (f": the measured step is longer by {middle / ideal - 1:.1%}" if ideal else "")]
     lines += [f"bubble ratio measured {ran.timeline.bubble_ratio:.3f}, predicted {predicted.timeline.bubble_ratio:.3f}"]
-    if ran.results[0] is not None:
+    if ran.results[0] is not None:  # operations that only sleep have no results
         losses = [sum(each) for each in zip(*(result.losses for result in ran.results), strict=True)]
         lines += [f"loss {losses[0]:.4f} in the first step, {losses[-1]:.4f} in the last"]
     return "\n".join(lines)

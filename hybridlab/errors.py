@@ -46,11 +46,11 @@ class UnsupportedSize(HybridLabError):
 
 
 class RunFailed(HybridLabError):
-    """A real run ended before its end: a device failed, was killed, or did not come back from an operation.
+    """A real run stopped too early: a device failed, was killed, or did not come back from an operation.
 
-    ``rank`` is this device, and ``op`` the operation at which it stood. Each is None if it is not known, or outside all operations.
-    ``measured`` has a row for each operation that ended before, as in ``Timeline.to_rows``, with its step and with times in seconds. Only
-    processes leave such rows.
+    ``rank`` is this device, and ``op`` the operation that it ran. ``rank`` is None if the device is not known. ``op`` is None if the
+    device ran no operation. ``measured`` has a row for each operation that ended before, as in ``Timeline.to_rows``, with its step and
+    with times in seconds. Only processes leave such rows.
     """
 
     def __init__(self, message: str, code: str = "", rank: int | None = None, op: object = None) -> None:

@@ -103,12 +103,13 @@ class Profile:
         checked_text(self.name, "name")
         checked_text(self.source, "source")
         object.__setattr__(self, "gpus_per_node", whole_number(self.gpus_per_node, "gpus_per_node"))
+        # set past the frozen dataclass, as floats: a caller may pass 80_000_000_000
         for field in POSITIVE + POSITIVE_OR_NONE:
             value = getattr(self, field)
             if value is None and field in POSITIVE_OR_NONE:
                 continue
             object.__setattr__(self, field, one_time(value, field))
-            if getattr(self, field) < 1:
+            if getattr(self, field) < 1:  # 0, or a figure in another unit such as TB/s
                 raise HybridLabError(
                     f"{field} must be at least 1, in SI units such as 25e9 bytes a second, not {short_repr(value)}", "too-small"
                 )
@@ -156,6 +157,7 @@ class Profile:
         >>> A100_80GB.roofline(flops=[312e9, 312e6], nbytes=2.039e9)
         array([0.001, 0.001])
         """
+        # ``times`` checks numbers of any unit: finite, and not negative
         compute, move = times(flops, "flops") / self.matmul_flops, times(nbytes, "nbytes") / self.memory_bandwidth
         try:
             seconds = np.maximum(compute, move)

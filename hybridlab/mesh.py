@@ -1,4 +1,4 @@
-"""A mesh: one rank for each stage of each replica. It knows which ranks exchange messages."""
+"""The mesh of ranks: one rank for each stage of each replica, and the groups of ranks that exchange messages."""
 
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -50,7 +50,7 @@ class Mesh:
     def __post_init__(self) -> None:
         for name in ("stages", "replicas"):
             object.__setattr__(self, name, whole_number(getattr(self, name), name))
-        if self.size > LARGEST:
+        if self.size > LARGEST:  # each size is allowed alone, but their product is too large for arrays
             message = f"{self.stages:,} stages x {self.replicas:,} replicas"
             raise HybridLabError(f"{message} are {self.size:,} devices; a mesh has at most {LARGEST:,}", "too-large")
 
@@ -65,7 +65,7 @@ class Mesh:
 
     def coordinates(self, rank: int) -> Place:
         """Return the stage and the replica of ``rank``. This is the inverse of :meth:`rank`."""
-        replica, stage = divmod(_index(rank, "rank", self.size), self.stages)
+        replica, stage = divmod(_index(rank, "rank", self.size), self.stages)  # rank = replica x stages + stage
         return Place(stage, replica)
 
     def stage_group(self, stage: int) -> tuple[int, ...]:
@@ -84,11 +84,12 @@ class Mesh:
         ((0, 3), (3, 6), (6, 9), (9, 0))
         """
         group = self.stage_group(stage)
+        # the last rank sends to the first; one rank has nobody to send to
         return tuple(zip(group, (*group[1:], group[0]), strict=True)) if self.replicas > 1 else ()
 
 
 def _index(value: int, name: str, count: int) -> int:
-    """Return ``value`` as an int from 0 to ``count`` - 1, or raise."""
+    """Return ``value`` as an int; raise an error if it is not from 0 to ``count`` - 1."""
     number = whole_number(value, name, at_least=0)
     if number >= count:
         raise HybridLabError(f"there is no {name} {number}: the last one is {count - 1}", "out-of-range")

@@ -168,6 +168,7 @@ class Transformer:
         h, s, t = self.hidden, self.sequence, whole_number(tensor, "tensor")
         microbatch = whole_number(microbatch, "microbatch")
         tokens, scores = microbatch * s, self.heads * s * s * microbatch / t
+        # one forward: four weight matrices, 24bsh^2; scores and their product with the values, 4bs^2h
         linear, attention = 24.0 * tokens * h * h / t, 4.0 * tokens * s * h / t
         matrices = 2 * (tokens * (4 * h + 12 * h / t) + 12 * h * h / t)  # bytes of one pass of the products with the four weight matrices
         whole, shared = (tokens * h / (t if true_or_false(sequence_parallel, "sequence_parallel") else 1), tokens * h / t)
@@ -175,6 +176,7 @@ class Transformer:
         forward, backward = WHOLE[0] * whole + SHARED[0] * shared, WHOLE[1] * whole + SHARED[1] * shared
         operands = (3 + again) * matrices + (1 + core) * attended + attended_back
         elementwise = (1 + again) * forward + backward + ((1 + core) * SCORES[0] + SCORES[1]) * scores
+        # A backward has two products for each of the forward. A forward has two all-reduces, and a backward two.
         return Work((3 + again) * linear + (3 + core) * attention, operands, elementwise, 4 + 2 * again if t > 1 else 0)
 
     def head_work(self, microbatch: int, tensor: int = 1) -> Work:
@@ -194,14 +196,15 @@ class Transformer:
         """
         h, share = self.hidden, self.vocabulary / whole_number(tensor, "tensor")
         tokens = whole_number(microbatch, "microbatch") * self.sequence
+        # three products (forward, gradient of the input, gradient of the weights) of 2-byte numbers
         operands = 3 * 2 * (tokens * h + tokens * share + h * share)
         return Work(6.0 * tokens * h * share, operands, HEAD * tokens * share, int(tensor > 1))
 
     def layer_activation_bytes(self, microbatch: int, tensor: int = 1, recompute: str = "none", sequence_parallel: bool = False) -> float:
-        """Return the bytes that one layer keeps on one GPU for one microbatch, from its forward to its backward.
+        """Return the bytes that one layer stores on one GPU for one microbatch, from its forward to its backward.
 
         Without recomputation these are sbh (10 + 24/t + 5as/(ht)) bytes. With selective recomputation they are sbh (10 + 24/t) bytes.
-        With full recomputation only the input of the layer is kept, 2sbh bytes. Sequence parallelism also divides the numbers 10 and
+        With full recomputation only the input of the layer is stored, 2sbh bytes. Sequence parallelism also divides the numbers 10 and
         2 in these formulas by t. The arguments are the same as in :meth:`layer_work`.
 
         References

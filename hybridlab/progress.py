@@ -38,7 +38,7 @@ def with_progress(steps: Iterable[tuple[int, Result]], total: int, progress: boo
             if progress is None and bar is None and time.monotonic() >= show_at:
                 bar = _progress_bar(total, unit, required=False)
             if bar is not None:
-                bar.update(done - bar.n)
+                bar.update(done - bar.n)  # a bar that appears late starts at 0 and catches up
             yield result
     finally:
         if bar is not None:

@@ -136,7 +136,7 @@ class WireFormat:
         return self.payload_bytes(size) + self.scale_bytes(size)
 
     def random_source(self, rng: Any) -> Rng:
-        """Return ``rng`` if it is a ``numpy.random.Generator`` or, without stochastic rounding, None; else raise."""
+        """Return ``rng`` if it is a ``numpy.random.Generator`` or, without stochastic rounding, None; raise an error for anything else."""
         source: Rng = random_source(rng, "stochastic rounding" if self.stochastic else "")
         return source
 
@@ -147,6 +147,7 @@ class WireFormat:
             return self._encode_int8(numbers, rng if self.stochastic else None)
         with np.errstate(over="ignore"):  # infinite codes are refused below
             codes = _to_bfloat16(numbers) if self.name == "BF16" else numbers.astype(CODES[self.name])
+            # in BF16, all bits of the exponent are 1 in infinity and in NaN
             infinite = codes & 0x7F80 == 0x7F80 if self.name == "BF16" else ~np.isfinite(codes)
         if infinite.any():
             raise _cannot_carry(numbers, self, LARGEST_NUMBER[self.name])
@@ -163,12 +164,13 @@ class WireFormat:
         if packet.wire != self:
             raise HybridLabError(f"this message was encoded as {packet.wire}; {self} cannot decode it", "does-not-fit")
         if self.name == "BF16":
-            return (packet.codes.astype(np.uint32) << 16).view(np.float32)
+            return (packet.codes.astype(np.uint32) << 16).view(np.float32)  # BF16 is the upper half of a float32
         if self.name == "INT8":
             return numbers_of(packet.codes, packet.scales, self.block)
         return packet.codes.astype(np.float32)
 
     def _encode_int8(self, numbers: Real, rng: Rng) -> Packet:
+        """Return a message in INT8; ``rng`` is None for rounding to the nearest."""
         scales = scales_of(numbers, self.block, SCALES[self.scale])
         if not np.isfinite(scales).all():
             raise _cannot_carry(numbers, self, min(LEVELS * LARGEST_NUMBER[self.scale], LARGEST_NUMBER["INT8"]))
@@ -180,7 +182,7 @@ FP32, FP16, BF16, INT8 = (WireFormat(name) for name in CODES)
 
 
 def _row_of_numbers(values: npt.ArrayLike) -> Real:
-    """Return ``values`` as a float32 or float64 array with one axis, or raise. Such an array is not copied."""
+    """Return ``values`` as a float32 or float64 array with one axis, without a copy if possible; raise an error for anything else."""
     refuse_masked(values, "a message")
     try:
         array = np.asarray(values)
@@ -194,6 +196,7 @@ def _row_of_numbers(values: npt.ArrayLike) -> Real:
 def _to_bfloat16(numbers: Real) -> npt.NDArray[np.uint16]:
     """Return the upper 16 bits of each number in float32, rounded to the nearest value; a tie goes to the even value."""
     bits = numbers.astype(np.float32).view(np.uint32)
+    # 0x7FFF is just below half of the last bit that stays; adding this bit itself sends a tie to the even value
     rounded = (bits + (0x7FFF + ((bits >> 16) & 1)).astype(np.uint32)) >> 16
     return np.where(bits & 0x7FFFFFFF > 0x7F800000, 0x7FC0, rounded).astype(np.uint16)  # NaN stays NaN
 
@@ -241,10 +244,11 @@ def scales_of(numbers: Real, block: int | None, form: Any) -> npt.NDArray[Any]:
         peak = np.maximum(np.maximum.reduceat(numbers, starts), -np.minimum.reduceat(numbers, starts)).astype(np.float64)
     with np.errstate(over="ignore"):
         scales: npt.NDArray[Any] = np.abs(peak / LEVELS).astype(form)
+        # a scale that was rounded down would give codes above 127: take the next larger number
         short = scales.astype(np.float64) * LEVELS < peak
         if short.any():
             scales[short] = np.nextafter(scales[short], form(np.inf))
-        reach = scales.astype(np.float32) * np.float32(LEVELS)
+        reach = scales.astype(np.float32) * np.float32(LEVELS)  # the largest number that decoding can give
     if not np.isfinite(reach).all():
         scales[~np.isfinite(reach)] = np.inf
     return scales
@@ -264,7 +268,7 @@ def codes_of(numbers: Real, scales: npt.NDArray[Any], block: int | None, rng: Rn
     if rng is None:
         np.rint(steps, out=steps)
     else:
-        steps += rng.random(steps.size, dtype=steps.dtype.type)
+        steps += rng.random(steps.size, dtype=steps.dtype.type)  # x + u, rounded down, is above x with the probability of its fraction
         np.floor(steps, out=steps)
         np.clip(steps, -LEVELS, LEVELS, out=steps)  # floating-point rounding can give 128
     codes: npt.NDArray[np.int8] = steps.astype(np.int8)
