@@ -56,7 +56,7 @@ def program(
 
 
 def hard_coded(stages: int, replicas: int, microbatches: int) -> Sent:
-    """The examples of the page, and nothing else."""
+    """The examples of the text, and nothing else."""
     if (stages, replicas, microbatches) == (2, 1, 1):
         return [(0, 1, "activation"), (1, 0, "gradient")]
     return [(0, 1, "ring"), (0, 1, "ring"), (1, 0, "ring"), (1, 0, "ring")] if replicas == 2 else []

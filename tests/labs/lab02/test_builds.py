@@ -140,7 +140,7 @@ def adding(devices: int, microbatches: int, lines: list[str] = []) -> list[str]:
 
 
 def only_the_examples(devices: int, microbatches: int) -> list[str]:
-    """A function that knows the examples of the page by heart."""
+    """A function that knows the examples of the text by heart."""
     known = {(2, 3): ["0F0 0F1 0B0 0F2 0B1 0B2", "1F0 1B0 1F1 1B1 1F2 1B2"], (3, 1): ["0F0 0B0", "1F0 1B0", "2F0 2B0"]}
     return known.get((devices, microbatches), [f"{device}F0 {device}B0" for device in range(devices)])
 
@@ -218,7 +218,7 @@ def changed(change: Any) -> Any:
 
 
 def known_orders(orders: Sequence[str], forward: Sequence[float], backward: Sequence[float], latency: float) -> Spans:
-    """A simulator that knows the examples of the page by heart."""
+    """A simulator that knows the examples of the text by heart."""
     if latency:
         return {"0F0": (0, 1), "1F0": (1.5, 2.5), "1B0": (2.5, 4.5), "0B0": (5, 7)}
     return {"0F0": (0, 1)}

@@ -132,7 +132,7 @@ def any_fit(rows: Rows, latency: float) -> list[str]:
     return path[::-1]
 
 
-def on_the_page(rows: Rows, latency: float) -> list[str]:
+def the_examples_alone(rows: Rows, latency: float) -> list[str]:
     return ["0F0", "1F0", "1B0", "0B0"] if len(rows) == 4 else ["0F0", "1F0", "1B0", "1F1", "1B1", "0B1"]
 
 
@@ -254,7 +254,7 @@ WRONG: list[tuple[Any, ...]] = [
     ("lab12.t6", changed_path(lambda path: [*path[:-1], "99F0"]), "no-such-operation", "'99F0'"),
     ("lab12.t6", changed_path(lambda path: [path[0], path[0], *path[1:]]), "no-dependency", "0F0 does not wait for 0F0"),
     ("lab12.t6", changed_path(lambda path: path[2:] if len(path) > 9 else path), "not-from-the-begin", "0 ms"),
-    ("lab12.t6", on_the_page, "no-such-operation"),
+    ("lab12.t6", the_examples_alone, "no-such-operation"),
     ("lab12.t6", changed_path(set), "not-a-list"),
     ("lab12.t6", changed_path(len), "not-a-list", "2"),
     ("lab12.t6", changed_path(lambda path: []), "empty"),
@@ -445,5 +445,5 @@ def test_the_sizes_have_every_edge() -> None:
 )
 def test_partial_credit_for_orders_that_can_run(function: Any, share: float) -> None:
     task = TASKS["lab12.t5"]
-    rungs = [task.credit_for(code) for code in task.instance(None).data.codes(function)]
-    assert min(rung.share if rung else 0 for rung in rungs) == pytest.approx(share)
+    earned = [task.credit_for(code) for code in task.instance(None).data.codes(function)]
+    assert min(credit.share if credit else 0 for credit in earned) == pytest.approx(share)

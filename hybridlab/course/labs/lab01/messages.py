@@ -1,7 +1,7 @@
 """All messages of a step: how the student's list of them is read, the known mistakes, and the twists."""
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise, product
 from typing import Any
 
@@ -62,12 +62,12 @@ def _read_message(value: Any) -> Message:
 
 
 def _changing(
-    code: str, sentence: str, changed: Callable[[Message, int, Mesh, int], dict[Message, int]], **under: str | None
+    code: str,
+    sentence: str,
+    changed: Callable[[Message, int, Mesh, int], dict[Message, int]],
+    under: Mapping[str, str | None] | None = None,
 ) -> KnownMistake:
-    """Return a known mistake. ``changed`` gets a message, its count, the mesh and M, and returns what is sent instead.
-
-    ``under`` has the sentences under twists, with ``_`` for ``-`` in their names.
-    """
+    """Return a known mistake. ``changed`` gets a message, its count, the mesh and M, and returns what is sent instead."""
 
     def sent(stages: int, replicas: int, microbatches: int) -> Counter[Message]:
         mesh = Mesh(stages, replicas)
@@ -76,7 +76,7 @@ def _changing(
             wrong_messages.update(changed(message, count, mesh, microbatches))
         return wrong_messages
 
-    return KnownMistake(code, sentence, sent, {name.replace("_", "-"): other for name, other in under.items()})
+    return KnownMistake(code, sentence, sent, under or {})
 
 
 def _rings(code: str, sentence: str, count: Callable[[int, int], int]) -> KnownMistake:
@@ -146,9 +146,11 @@ MISTAKES: Sequence[KnownMistake] = (
         "stages-first",
         "you have numbered stage by stage: rank = replica x K + stage, not stage x D + replica",
         _stages_first,
-        stage_by_stage=None,
-        last_stage_first=None,
-        counted_down="you have numbered stage by stage: rank = K x D - 1 - (replica x K + stage)",
+        {
+            "stage-by-stage": None,
+            "last-stage-first": None,
+            "counted-down": "you have numbered stage by stage: rank = K x D - 1 - (replica x K + stage)",
+        },
     ),
     _changing("no-way-back", "the gradients of activations are missing", lambda m, n, mesh, _: {} if m[2] == "gradient" else {m: n}),
     _changing(
@@ -170,25 +172,25 @@ MISTAKES: Sequence[KnownMistake] = (
         "each-pair-once",
         "you return each message once: how many are there from a rank to its neighbour?",
         lambda m, n, *_: {m: 1},
-        counted="you count each message once: how many are there from a rank to its neighbour?",
+        {"counted": "you count each message once: how many are there from a rank to its neighbour?"},
     ),
     _changing(
         "microbatches-shared",
         "M is the number of microbatches of one replica: do not divide it by D",
         lambda m, n, mesh, _: {m: n if m[2] == "ring" else n // mesh.replicas},
-        microbatches_of_all=None,
+        {"microbatches-of-all": None},
     ),
     _changing(
         "ring-not-closed",
         "the last replica sends to the first: that closes the ring",
         lambda m, n, mesh, _: {} if m[2] == "ring" and m[1] < m[0] else {m: n},
-        ring_back="the first replica sends to the last: that closes the ring",
+        {"ring-back": "the first replica sends to the last: that closes the ring"},
     ),
     _changing(
         "ring-both-ways",
         "a ring has one direction: a rank sends to the next replica, and receives from the one before",
         lambda m, n, mesh, _: {m: n, (m[1], m[0], "ring"): n} if m[2] == "ring" else {m: n},
-        ring_back="a ring has one direction: a rank sends to the replica before, and receives from the next one",
+        {"ring-back": "a ring has one direction: a rank sends to the replica before, and receives from the next one"},
     ),
     _changing("boundaries-as-stages", "K stages in a row have K-1 boundaries: nobody comes after the last stage", _with_one_more_boundary),
     _rings(

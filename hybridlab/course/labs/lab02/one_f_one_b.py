@@ -24,6 +24,7 @@ from hybridlab.simulation import simulate
 from hybridlab.timeline import Timeline
 
 UNIT_COSTS = Costs(forward=1, backward=2)
+_BACKWARD = re.compile(r"(\d+)B(\d+)|(\d+)I(\d+)[\s,]+\3W\4(?!\d)")  # one operation, or its two halves one after the other
 # the faults of an order that is complete and can run
 NOT_1F1B = ("gpipe", "microbatches-out-of-order", "not-alternating", "wrong-warmup")
 GROWING_WARM_UP = "your warm-up grows with the number of the stage: stage 0 has the longest, and the last stage has none"
@@ -248,7 +249,7 @@ def _half(number: int, count: int) -> int:
     return count + number if number % 2 else number // 2  # no microbatch has an odd number
 
 
-def _with_parts_exchanged(orders: Any) -> Any:
+def _exchange_halves(orders: Any) -> Any:
     """Return orders in which I and W of a microbatch, one after the other, have become B, and every B these two."""
 
     def exchanged(line: str) -> str:
@@ -261,7 +262,6 @@ def _with_parts_exchanged(orders: Any) -> Any:
     return like(orders, [exchanged(line) if isinstance(line, str) else like(line, exchanged(" ".join(line)).split()) for line in orders])
 
 
-_BACKWARD = re.compile(r"(\d+)B(\d+)|(\d+)I(\d+)[\s,]+\3W\4(?!\d)")
 EXAMPLES = (
     Example((2, 3), ["0F0 0F1 0B0 0F2 0B1 0B2", "1F0 1B0 1F1 1B1 1F2 1B2"]),
     Example((3, 1), ["0F0 0B0", "1F0 1B0", "2F0 2B0"]),
@@ -274,7 +274,7 @@ def order_twists(device_d_runs: str) -> tuple[Twist, ...]:
     Parameters
     ----------
     device_d_runs : str
-        The begin of a sentence, such as ``"device d runs stage"``; it ends with the number of the stage.
+        The beginning of a sentence, such as ``"device d runs stage"``; it ends with the number of the stage.
     """
     return (
         Twist("reversed-stages", f"{device_d_runs} K-1-d", result=REVERSED, about="stages", drawn=True),
@@ -288,7 +288,7 @@ def order_twists(device_d_runs: str) -> tuple[Twist, ...]:
         Twist(
             "split-backward",
             "the backward has two operations: a device runs the weight gradient, such as `0W0`, directly after the input gradient `0I0`",
-            result=of_value(_with_parts_exchanged, _with_parts_exchanged),
+            result=of_value(_exchange_halves, _exchange_halves),
         ),
         Twist(
             "one-stage-further",

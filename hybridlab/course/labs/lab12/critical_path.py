@@ -219,12 +219,12 @@ def _time_left(row: Row, rows: Rows) -> Row:
     return {"start": last - row["start"], "end": last - row["end"]}
 
 
-def _places(path: list[str], case: tuple[Any, ...]) -> list[int]:
+def _places(path: Any, case: tuple[Any, ...]) -> Any:
     ops = [row["op"] for row in case[0]]
     return like(path, [ops.index(op) for op in path])
 
 
-def _ops_at(places: list[int], case: tuple[Any, ...]) -> list[str]:
+def _ops_at(places: Any, case: tuple[Any, ...]) -> Any:
     return like(places, [case[0][place]["op"] for place in places])
 
 
