@@ -1,4 +1,4 @@
-"""A run over MPI in which each rank sends and receives in an order of its own, and a send waits until its receiver takes the message."""
+"""A run over MPI in which each rank has its own list of actions, and a send waits until the receiver takes the message."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -32,10 +32,10 @@ class _ActionWork(StepWork):
         """Return the start and the end of each operation in seconds, and the action at which the rank gave up; "" if it did not."""
         from mpi4py import MPI
 
-        comm = MPI.COMM_WORLD.Dup()  # what a deadlock leaves behind is not for the next run
+        comm = MPI.COMM_WORLD.Dup()  # so that messages that a deadlock leaves behind do not reach the next run
         spans: dict[str, tuple[float, float]] = {}
         most = sum(self._takes.values()) + LONGEST_WAIT
-        names = {name: tag for tag, name in enumerate(self._takes)}
+        names = {name: tag for tag, name in enumerate(self._takes)}  # the tag of the output of each operation
         for text in self._actions_of(self._lines, self._needs, rank):
             verb, op, peer = read_action(text)
             start = time.perf_counter()
@@ -44,6 +44,7 @@ class _ActionWork(StepWork):
                 spans[op] = start, time.perf_counter()
                 continue
             message = np.zeros(1)
+            # Issend, because Isend would end before the receiver takes a small message
             request = comm.Issend(message, peer, names[op]) if verb == "send" else comm.Irecv(message, peer, names[op])
             while not request.Test():
                 if time.perf_counter() - start > most:
@@ -81,7 +82,7 @@ def run_actions(schedule: Schedule, actions_of: ActionsFunction, costs: Costs, g
     Deadlock
         Ranks wait for each other. The error names the action at which each of them waits.
     HybridLabError
-        An action is none, or a rank leaves out an operation.
+        A text is not an action, or a rank leaves out an operation.
     """
     if not isinstance(group, Group) or group.engine != "mpi" or group.ranks != schedule.devices:
         wanted = f"run_actions takes Group('mpi', {schedule.devices}), with a process for each device"
@@ -91,6 +92,7 @@ def run_actions(schedule: Schedule, actions_of: ActionsFunction, costs: Costs, g
     takes = dict(zip(ops, (durations(schedule, costs) / second).tolist(), strict=True))
     lines = [" ".join(map(str, order)) for order in schedule.orders]
     work = _ActionWork(actions_of, lines, inputs_from_others(schedule), takes)
+    # This run has a schedule only because every run has one: the actions of a rank run in ``result``.
     results = run(build("1f1b", schedule.devices, 1), work, engine=group).results
     stuck = [f"rank {rank} waits at {place!r}" for rank, (_, place) in enumerate(results) if place]
     if stuck:

@@ -1,4 +1,4 @@
-"""The board on which the processes of a run note where they stand, and the signs that a run goes on no more."""
+"""The board on which the processes of a run note their places, and the watch that finds ranks that hang or wait for ever."""
 
 from pathlib import Path
 from typing import Any
@@ -29,11 +29,11 @@ class Board:
     path : Path, optional
         The file. None if nobody looks at the board.
     new : bool
-        Whether to make the file.
+        Whether to create the file.
     """
 
     def __init__(self, ranks: int, path: Path | None = None, new: bool = False) -> None:
-        self.rows: Ints = np.zeros((ranks, 4), dtype=np.int64) if path is None else _file(path, np.int64, (ranks, 4), new)
+        self.rows: Ints = np.zeros((ranks, 4), dtype=np.int64) if path is None else _map_file(path, np.int64, (ranks, 4), new)
 
     def note(self, rank: int, state: int, place: int | None = None, name: int = 0) -> None:
         """Note the state of a rank, its place if this has changed, and the message that it waits for."""
@@ -41,13 +41,13 @@ class Board:
         row[STATE], row[NAME] = state, name
         if place is not None:
             row[PLACE] = place
-        row[CHANGES] += 1
+        row[CHANGES] += 1  # last, so that a change that is seen is complete
 
 
 class FaultWatch:
-    """It looks at the board again and again, and finds ranks that hang and ranks that all wait.
+    """A watch that looks at the board again and again, and finds ranks that hang and ranks that all wait.
 
-    Time counts only while this process itself can run: a machine that sleeps for a minute makes nobody look as if he hung.
+    Time counts only while this process itself can run. So if the machine sleeps for a minute, no rank seems to hang.
 
     Parameters
     ----------
@@ -61,20 +61,22 @@ class FaultWatch:
 
     def __init__(self, board: Board, job: Job, patience: float) -> None:
         self._rows, self._job = board.rows[: job.ranks], job
+        # the longest sleep that the costs allow at one place
         self._limit = patience + max(*job.durations, *job.delays, job.ring_step, job.optimiser)
         self._patience = patience
         self._seen = self._first = np.array(self._rows)
         self._still = np.zeros(job.ranks)  # seconds since each rank has last written
 
-    def fault(self, passed: float) -> HybridLabError | None:
+    def find_fault(self, passed: float) -> HybridLabError | None:
         """Look at the board, ``passed`` seconds after the last look, and return the error if there is one."""
-        rows, job = np.array(self._rows), self._job
+        rows, job = np.array(self._rows), self._job  # a copy, because the ranks go on writing
+        # at most three looks at once, because a longer pause means that this process could not run
         self._still = np.where(rows[:, CHANGES] == self._seen[:, CHANGES], self._still + min(passed, 3 * CHECK), 0.0)
         self._seen = rows
         runs, waits = (np.flatnonzero(rows[:, STATE] == state).tolist() for state in (RUNS, WAITS))
         if waits and not runs and self._still[waits].min() > STILL:
             return job.deadlock({rank: int(rows[rank, NAME]) for rank in waits})
-        loading = rows[:, CHANGES] == self._first[:, CHANGES]
+        loading = rows[:, CHANGES] == self._first[:, CHANGES]  # no note since the job began
         for rank in runs:
             if self._still[rank] > (max(LOADS, self._limit) if loading[rank] else self._limit):
                 place = int(rows[rank, PLACE])
@@ -94,7 +96,7 @@ class FaultWatch:
 
 
 def reset(board: Board, ranks: int) -> None:
-    """Write the board as it stands before a job of so many ranks."""
+    """Write the first state of the board for a job with ``ranks`` ranks: they run, and the others are done."""
     board.rows[:, STATE] = DONE
     board.rows[:ranks, STATE] = RUNS
     board.rows[:, PLACE] = START
@@ -102,12 +104,12 @@ def reset(board: Board, ranks: int) -> None:
 
 def times_file(path: Path, job: Job, new: bool = False) -> Any:
     """Return the array of measured times, shape (steps, 2, operations), that all processes of a run share as a file."""
-    times = _file(path, np.float64, (job.steps, 2, job.schedule.kind.size), new)
+    times = _map_file(path, np.float64, (job.steps, 2, job.schedule.kind.size), new)
     if new:
-        times[:] = np.nan
+        times[:] = np.nan  # no time yet
     return times
 
 
-def _file(path: Path, kind: type, shape: tuple[int, ...], new: bool) -> Any:
+def _map_file(path: Path, kind: type, shape: tuple[int, ...], new: bool) -> Any:
     """Return an array that all processes share, because each of them maps the same file into its memory."""
     return np.memmap(path, dtype=kind, mode="w+" if new else "r+", shape=shape)

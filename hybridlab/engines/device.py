@@ -77,7 +77,7 @@ class Device:
     _place: int = START
 
     def run(self) -> None:
-        """Run all steps; if there is an error, stop all devices and keep the error for the caller."""
+        """Run all steps; if there is an error, stop all devices and store the error for the caller."""
         try:
             for step in range(self.job.steps):
                 self._run_step(step)
@@ -102,7 +102,7 @@ class Device:
             if row not in second_of_pair:
                 self._run_turn(step, [row, row + 1] if row + 1 in second_of_pair else [row])
         self._stand(END)
-        self.exchange.meet(self.rank, END)
+        self.exchange.meet(self.rank, END)  # no ring begins before all pipelines have ended, as in hybrid_step without overlap
         for stage in job.ring_order:
             ranks = job.holders[stage].tolist()
             if self.rank in ranks:
@@ -116,6 +116,7 @@ class Device:
         self.spans[-1].append((OPTIMISER, self.rank, start, time.perf_counter(), -1, -1, -1, -1))
 
     def _stand(self, place: int) -> None:
+        """Note the place where the device stands now, also for the error if it fails there."""
         self._place = place
         self.exchange.stand(self.rank, place)
 
@@ -128,7 +129,7 @@ class Device:
         for row, message in zip(rows, inputs, strict=True):
             self._stand(row)
             outputs.append(job.work.work(self.rank, schedule.ops[row], message))
-        self.exchange.sleep(start + job.durations[rows[0]])
+        self.exchange.sleep(start + job.durations[rows[0]])  # only the rest of the cost; both rows of a pair have the same
         end = time.perf_counter()
         for row, output in zip(rows, outputs, strict=True):
             self.times[step, :, row] = start, end
@@ -155,6 +156,7 @@ class Device:
         right, left = ranks[(place + 1) % len(ranks)], ranks[place - 1]
         name = self.job.ring_message(stage, step.number)
         start = time.perf_counter()
+        # put before take: if all ranks waited first, nobody would send
         self.exchange.put(self.rank, right, name, Message(step.content, start + self.job.ring_step))
         arrived: Content = self.exchange.take(left, self.rank, name)
         self.exchange.sleep(start + self.job.ring_step)
@@ -164,7 +166,7 @@ class Device:
 
 
 def checked_gradients(whole: Any) -> Floats:
-    """Return the gradients of a stage if a ring can average them in place, and refuse others."""
+    """Return the gradients of a stage; raise an error if a ring cannot average them in place."""
     if not (isinstance(whole, np.ndarray) and whole.ndim == 1 and whole.dtype == np.float64 and whole.flags.writeable):
         wanted = "gradients must return an array of float64 with one axis that the ring can write to"
         raise HybridLabError(f"{wanted}, not {short_repr(whole)}", "wrong-type")

@@ -1,4 +1,4 @@
-"""The processes of an engine, seen by their launcher: it starts them, gives them jobs, watches them and ends them."""
+"""The launcher of an engine's processes: it starts them, gives them jobs, watches them and ends them."""
 
 import os
 import pickle
@@ -37,10 +37,10 @@ class Group:
     """Processes of an engine that run jobs together, one process for each rank.
 
     Starting processes takes seconds. A group starts them once for several runs: give it to :func:`run` as its ``engine``. Use it in a
-    ``with`` statement, which ends the processes. After a fault they have ended, too.
+    ``with`` statement, which ends the processes. A fault ends them, too.
 
-    The launcher and each process have a connection. The end of a process ends its connection, so that the launcher knows of it at once.
-    The end of the launcher ends all connections, and then each process ends itself.
+    The launcher has a connection to each process. The end of a process ends its connection, so the launcher notices it at once. The end
+    of the launcher ends all connections, and then each process ends itself.
 
     Parameters
     ----------
@@ -54,7 +54,7 @@ class Group:
     Raises
     ------
     HybridLabError
-        The engine is not installed, or its processes do not start. The error has what they printed.
+        The engine is not installed, or its processes do not start. The error contains the last lines that they have printed.
     """
 
     def __init__(self, engine: str, ranks: int, *, patience: float = 60.0) -> None:
@@ -64,7 +64,7 @@ class Group:
         self._connections: dict[int, Connection[Any, Any]] = {}
         self._processes: list[subprocess.Popen[bytes]] = []
         self._pids: list[int] = []
-        self._jobs = self._read = 0
+        self._jobs = self._read = 0  # the number of the last job, and the bytes of output that were read
         try:
             self._start()
         except BaseException:
@@ -77,9 +77,10 @@ class Group:
         program = ["-c", f"from hybridlab.engines.worker import serve; serve({self.engine!r}, {str(self._folder)!r}, {self.ranks})"]
         commands = ENGINES[self.engine].commands(self.ranks, program)
         self._board = Board(self.ranks, self._folder / "board", new=True)
-        key = os.urandom(32)
+        key = os.urandom(32)  # other users of this machine can reach the port, but they do not know the key
         with Listener(("127.0.0.1", 0), backlog=self.ranks, authkey=key) as listener, self._output.open("ab") as output:
             (self._folder / "launcher").write_bytes(pickle.dumps((listener.address, key)))  # nobody else can read the folder
+            # one thread for each rank's arithmetic: ranks that start several would compete for the cores
             environment = os.environ | {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "PYTHONUNBUFFERED": "1"}
             environment["PYTHONPATH"] = os.pathsep.join(each for each in sys.path if each)  # ranks can import what this process can
             for command, variables in commands:
@@ -97,7 +98,7 @@ class Group:
         (self._folder / "launcher").unlink()  # from now on a keeper outlives its rank
 
     def _greet(self, listener: "Listener") -> None:
-        """Wait until every process has connected and told its rank."""
+        """Wait until every process has connected and has sent its rank."""
         from multiprocessing.connection import wait
 
         socket = listener._listener._socket  # type: ignore[attr-defined]  # Listener has no public way to wait for a limited time
@@ -109,14 +110,14 @@ class Group:
                 strangers.append(listener.accept())
             for each in [each for each in strangers if each in ready]:
                 strangers.remove(each)
-                with suppress(EOFError):
+                with suppress(EOFError):  # the process has ended, which is found below
                     rank, pids = each.recv()
                     self._connections[rank] = each
                     self._pids += pids
             ended = [process.poll() for process in self._processes]
             if any(code is not None for code in ended) or time.monotonic() - began > STARTS:
                 seen = f"{len(self._connections)} of {self.ranks} processes of the engine {self.engine!r} started"
-                raise RunFailed(f"only {seen}{self._printed()}", "not-started")
+                raise RunFailed(f"only {seen}{self._last_lines()}", "not-started")
 
     def run(self, job: Job, arguments: dict[str, Any], progress: Progress | None = None) -> Measured:
         """Run a job on the first processes; after an error no process is left, and the group cannot run any more."""
@@ -169,14 +170,14 @@ class Group:
                 if answer.refused:
                     raise HybridLabError(answer.refused, "not-picklable")
             now = time.monotonic()
-            if (fault := watch.fault(now - looked)) is not None:
+            if (fault := watch.find_fault(now - looked)) is not None:
                 raise fault
             looked = now
             report()
         return answers
 
     def _look_for_an_end(self, ranks: dict[Any, int], watch: FaultWatch, seconds: float) -> None:
-        """Raise the error of a rank whose process has ended: others may report that they cannot reach it, which is no fault of theirs."""
+        """Raise the error of a rank whose process has ended. Others may report that they cannot reach it, which is only a consequence."""
         from multiprocessing.connection import wait
 
         left, end = list(ranks), time.monotonic() + seconds
@@ -186,6 +187,7 @@ class Group:
             left = [each for each in left if each not in ready]
 
     def _answer(self, connection: Any, rank: int, watch: FaultWatch) -> Answer:
+        """Return the answer of a rank; raise an error if its process has ended."""
         try:
             answer: Answer = connection.recv()
         except (EOFError, OSError):
@@ -193,25 +195,28 @@ class Group:
         return answer
 
     def _how_it_ended(self, rank: int) -> str:
+        """Return in words how the process of a rank has ended, with what it has printed last."""
         code = None
         if len(self._processes) > 1:  # each rank is a child of this process
             with suppress(subprocess.TimeoutExpired):
                 code = self._processes[rank].wait(ENDS)  # the connection can end shortly before the process
         by = f"signal {signal.Signals(-code).name} ended it" if code and code < 0 else "it was killed, or it left Python"
-        return f"{by}{self._printed()}"
+        return f"{by}{self._last_lines()}"
 
     @property
     def _output(self) -> Path:
         return self._folder / "output"
 
     def _new_output(self) -> str:
+        """Return what the processes have printed since the last call."""
         with self._output.open("rb") as file:
             file.seek(self._read)
             text = file.read()
         self._read += len(text)
         return text.decode(errors="replace")
 
-    def _printed(self) -> str:
+    def _last_lines(self) -> str:
+        """Return the last lines that the processes have printed, for the end of an error; "" if there are none."""
         lines = self._new_output().strip().splitlines()[-LAST_LINES:]
         return "; it printed: " + " | ".join(lines) if lines else ""
 
@@ -224,7 +229,7 @@ class Group:
     def close(self) -> None:
         """End the processes; they get a second to end by themselves."""
         for connection in self._connections.values():
-            with suppress(OSError):
+            with suppress(OSError):  # the process may have ended already
                 connection.send(None)
         with suppress(subprocess.TimeoutExpired):
             began = time.monotonic()
@@ -242,14 +247,14 @@ class Group:
                 os.kill(pid, signal.SIGKILL)
         for process in self._processes:
             with suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
+                os.killpg(process.pid, signal.SIGKILL)  # with its children
+            process.wait()  # so that it does not stay in the table of processes
         _wait_until_gone(self._pids)
         shutil.rmtree(self._folder, ignore_errors=True)
 
 
 def _wait_until_gone(pids: Sequence[int]) -> None:
-    """Wait until no process of these numbers is left; ended processes that nobody has asked for their code do not count."""
+    """Wait until none of these processes lives; a process that has ended does not count, even if nobody has read its exit code yet."""
     left = list(pids)
     while left:
         left = [pid for pid in left if _lives(pid)]
@@ -257,21 +262,22 @@ def _wait_until_gone(pids: Sequence[int]) -> None:
 
 
 def _lives(pid: int) -> bool:
+    """Return whether a process still runs."""
     try:
-        os.kill(pid, 0)
+        os.kill(pid, 0)  # signal 0 only asks whether the process exists
     except ProcessLookupError:
         return False
     try:
         state = Path(f"/proc/{pid}/stat").read_text()
     except OSError:  # it has gone just now, or this system has no such files
         return not Path("/proc/self/stat").exists()
-    return state.rpartition(")")[2].split()[0] not in "ZX"
+    return state.rpartition(")")[2].split()[0] not in "ZX"  # a name can contain spaces; Z and X have ended
 
 
 def _measured_rows(job: Job, times: Any) -> list[dict[str, Any]]:
     """Return what was measured until a run failed: a dict for each operation that ended, in the order of time."""
     start, end = np.array(times).swapaxes(0, 1)
-    zero, found = np.nanmin(start) if np.isfinite(end).any() else 0.0, []
+    zero, found = np.nanmin(start) if np.isfinite(end).any() else 0.0, []  # nanmin warns if there is nothing but NaN
     for step, row in np.argwhere(np.isfinite(end)).tolist():
         op, device = job.schedule.ops[row], int(job.schedule.device[row])
         named = {"step": step, "device": device, "op": str(op), "kind": str(op.kind), "stage": op.stage, "microbatch": op.microbatch}

@@ -1,4 +1,4 @@
-"""One run of a schedule: what all engines share before it starts, and the timeline that is made of its measured times."""
+"""One run of a schedule: the values that all engines share before it starts, and the timelines from its measured times."""
 
 from collections import defaultdict
 from collections.abc import Callable, Mapping
@@ -27,7 +27,7 @@ MOST_STEPS = 10_000
 MOST_DEVICES_NAMED = 8  # the error of a deadlock names at most this many devices
 FREE = Costs(forward=0, backward=0)
 START, END, OPTIMISER_PLACE = -1, -2, -3  # places of a rank outside its operations and rings
-Progress = Callable[[int, int], object]  # is told how many steps are done, and the number of all steps
+Progress = Callable[[int, int], object]  # takes the number of steps done and the number of all steps
 SpanRow = tuple[int, int, float, float, int, int, int, int]  # kind, device, start, end, stage, chunk, step, peer
 
 
@@ -90,7 +90,7 @@ class Job:
         return self.schedule.devices
 
     def op_at(self, place: int) -> Op | None:
-        """Return the operation at a place, or None if the place is no operation."""
+        """Return the operation at a place, or None if the place is not that of an operation."""
         return self.schedule.ops[place] if 0 <= place < self.schedule.kind.size else None
 
     def words(self, place: int) -> str:
@@ -104,6 +104,7 @@ class Job:
 
     def ring_message(self, stage: int, step: int) -> int:
         """Return the name of the message that a rank of the ring of a stage receives in a step of this ring."""
+        # above the rows of operations; a ring of D ranks has 2(D-1) steps, so 2D numbers for each stage are enough
         return int(self.schedule.kind.size + 2 * stage * self.holders.shape[1] + step)
 
     def failed(self, rank: int, place: int, why: BaseException) -> RunFailed:
@@ -125,6 +126,7 @@ class Job:
         return Deadlock(f"every device waits and no message is on its way: {first}{more}", "deadlock", tuple(stuck))
 
     def _stuck(self, rank: int, name: int) -> Problem:
+        """Return the problem of a device that waits for a message or a meeting."""
         op, size = self.op_at(name), self.schedule.kind.size
         if op is not None:
             source = int(self.schedule.source[name])
@@ -199,13 +201,13 @@ def checked_job(
 
 
 def report_steps(job: Job, times: Floats, progress: Progress | None) -> Callable[[], None]:
-    """Return a function that tells ``progress`` how many steps rank 0 has finished, whenever there are more."""
-    last, told = int(np.flatnonzero(job.schedule.device == 0)[-1]), 0
+    """Return a function that calls ``progress`` with the number of steps that rank 0 has finished, if it is larger than before."""
+    last, reported = int(np.flatnonzero(job.schedule.device == 0)[-1]), 0
 
     def report() -> None:
-        nonlocal told
-        if progress is not None and (done := int(np.isfinite(times[:, 1, last]).sum())) > told:
-            told = done
+        nonlocal reported
+        if progress is not None and (done := int(np.isfinite(times[:, 1, last]).sum())) > reported:
+            reported = done
             progress(done, job.steps)
 
     return report
@@ -243,12 +245,13 @@ def timelines(job: Job, measured: Measured) -> tuple[Timeline, ...]:
 
 
 def _timeline(job: Job, start: Floats, end: Floats, rows: list[SpanRow]) -> Timeline:
+    """Return the timeline of one step, which begins at 0, in the unit of the costs."""
     zero, second = start.min(), in_a_second(job.costs.unit, "a run")
     ran = Timeline(job.schedule, (start - zero) * second, (end - zero) * second, unit=job.costs.unit)
     by_kind = sorted(rows, key=lambda row: row[0])
     kind, device, begin, finish, stage, chunk, step, peer = map(np.array, zip(*by_kind, strict=True))
     spans = Spans(kind, device, (begin - zero) * second, (finish - zero) * second, stage=stage, chunk=chunk, step=step, peer=peer)
-    if job.wait:
+    if job.wait:  # messages are not measured: they last from the end of an operation for the latency of the costs
         spans = join_spans(*message_spans(ran, job.costs), spans)
     return Timeline(ran.schedule, ran.start, ran.end, spans, ran.unit)
 

@@ -1,4 +1,4 @@
-"""A run in processes that somebody else has started: under mpiexec, srun or torchrun, each of them calls ``run``."""
+"""A run in processes that are there already: mpiexec, srun or torchrun has started the program, and each process calls ``run``."""
 
 import os
 import pickle
@@ -29,10 +29,10 @@ def was_started(engine: str) -> bool:
 
 
 class JoinedExchange(ProcessExchange):
-    """The exchange of a rank without a launcher: an error ends the rank, and what started the ranks ends the others."""
+    """The exchange of a rank without a launcher. An error ends the rank, and the program that started the ranks ends the others."""
 
     def stop(self, fault: BaseException) -> NoReturn:
-        """Raise the error. Under MPI, where the other ranks would wait for ever, tell it and end all ranks."""
+        """Raise the error. Under MPI the other ranks would wait for ever, so print the error and end all ranks."""
         if "mpi4py" in sys.modules:
             from mpi4py import MPI
 
@@ -64,7 +64,7 @@ def run_joined(engine: str, job: Job) -> Measured:
     messages, times = ENGINES[engine].messages(job.ranks), no_times(job)
     device = Device(rank, job, JoinedExchange(rank, messages, Board(job.ranks), lambda fault, lost: None), times)
     device.run()
-    first_free = job.ring_message(job.schedule.stages, 0)
+    first_free = job.ring_message(job.schedule.stages, 0)  # names of messages from here on are not used by operations or rings
     own = pickle.dumps((socket.gethostname(), np.array(times), device.spans, device.result))
     if rank:
         messages.send(0, first_free, own)
@@ -73,7 +73,7 @@ def run_joined(engine: str, job: Job) -> Measured:
         parts = [own, *(bytes(messages.receive(other, first_free)) for other in range(1, job.ranks))]
         for other in range(1, job.ranks):
             messages.send(other, first_free + 1, pickle.dumps(parts))
-    messages.meet()
+    messages.meet()  # nobody ends before all have what was sent to them
     hosts, measured, spans, results = zip(*map(pickle.loads, parts), strict=True)
     if len(set(hosts)) > 1:
         raise HybridLabError("the ranks are on several machines, whose clocks differ: start all of them on one", "several-machines")
@@ -83,7 +83,7 @@ def run_joined(engine: str, job: Job) -> Measured:
 
 
 def _wait_until_read(descriptor: int) -> None:
-    """Wait until the other end of a pipe has read all that was written: mpiexec drops the rest when a rank ends all others."""
+    """Wait until the other end of a pipe has read everything: when a rank ends all others, mpiexec drops what it has not read yet."""
     if sys.platform == "win32":
         return  # pipes of Windows cannot be asked
     import fcntl
@@ -91,12 +91,13 @@ def _wait_until_read(descriptor: int) -> None:
 
     end = time.monotonic() + READS
     while stat.S_ISFIFO(os.fstat(descriptor).st_mode) and time.monotonic() < end:
-        if not int.from_bytes(fcntl.ioctl(descriptor, termios.FIONREAD, bytes(4)), sys.byteorder):
+        if not int.from_bytes(fcntl.ioctl(descriptor, termios.FIONREAD, bytes(4)), sys.byteorder):  # bytes still in the pipe
             return
         time.sleep(0.001)
 
 
 def _number_of_processes(engine: str) -> int:
+    """Return how many processes were started together."""
     if engine == "mpi":
         from mpi4py import MPI
 

@@ -19,16 +19,16 @@ from hybridlab.training.training import must_be_one_pipeline
 MakeStage = Callable[[int], Any]  # takes a stage and returns its torch.nn.Module; every call for a stage returns equal weights
 Samples = Callable[[int, int, int], tuple[Any, Any]]  # takes step, replica and microbatch; returns the inputs and the targets
 Loss = Callable[[Any, Any], Any]  # takes the output of the last stage and the targets; returns the mean loss of the microbatch
-Kept = tuple[int, int]  # stage and microbatch
+Place = tuple[int, int]  # stage and microbatch
 
 
 @dataclass
 class _Modules:
-    """The modules of one rank, and what its forwards and input gradients have kept for later operations."""
+    """The modules of one rank, and the tensors that its forwards and input gradients store for later operations."""
 
     stages: dict[int, Any]
     flat: dict[int, Floats] = field(default_factory=dict)
-    kept: dict[Kept, tuple[Any, Any]] = field(default_factory=dict)
+    stored: dict[Place, tuple[Any, Any]] = field(default_factory=dict)
     losses: list[float] = field(default_factory=list)
     step: int = 0
 
@@ -57,7 +57,7 @@ class ModuleWork(StepWork):
     Raises
     ------
     HybridLabError
-        This is no schedule of one pipeline, an argument is no function, or the learning rate is not above 0.
+        ``schedule`` is not that of one pipeline, an argument is not a function, or the learning rate is not above 0.
     """
 
     def __init__(
@@ -89,16 +89,17 @@ class ModuleWork(StepWork):
         own, place, last = self._ranks[rank], (op.stage, op.microbatch), op.stage == self._schedule.stages - 1
         if op.kind is Kind.F:
             return self._forward(own, rank, op, message, last)
-        inputs, output = own.kept.pop(place)
+        inputs, output = own.stored.pop(place)
         weights = list(own.stages[op.stage].parameters())
         if op.kind is Kind.W:
-            output, gradient = output  # the input gradient has left both
+            output, gradient = output  # the input gradient has stored both
             _accumulate(weights, torch.autograd.grad(output, weights, gradient))
             return None
         gradient = None if last else torch.from_numpy(message)
-        wanted = [inputs] if op.stage else []
+        wanted = [inputs] if op.stage else []  # nobody needs the gradient at the samples
         if op.kind is Kind.I:
-            own.kept[place] = inputs, (output, gradient)
+            own.stored[place] = inputs, (output, gradient)
+            # retain_graph, because the weight gradient goes through the same graph later
             found: tuple[Any, ...] = torch.autograd.grad(output, wanted, gradient, retain_graph=True) if wanted else ()
         else:
             found = torch.autograd.grad(output, [*weights, *wanted], gradient)
@@ -130,6 +131,7 @@ class ModuleWork(StepWork):
         return RankTrained({stage: np.concatenate(parts) for stage, parts in flat.items()}, tuple(own.losses))
 
     def _forward(self, own: _Modules, rank: int, op: Op, message: Any, last: bool) -> Any:
+        """Compute a forward, store its tensors, and return its output as an array; None on the last stage."""
         import torch
 
         replica, schedule = rank // self._schedule.devices, self._schedule
@@ -138,9 +140,10 @@ class ModuleWork(StepWork):
             inputs = torch.from_numpy(message).requires_grad_()
         output = own.stages[op.stage](inputs)
         if last:
+            # so that the mean of the gradients over all holders is the gradient of the mean loss
             output = self._loss(output, targets) * schedule.copies / schedule.microbatches
             own.losses[-1] += output.item() / self._holders.shape[1]
-        own.kept[op.stage, op.microbatch] = inputs, output
+        own.stored[op.stage, op.microbatch] = inputs, output
         return None if last else output.detach().numpy()
 
 

@@ -5,11 +5,11 @@ from functools import cache
 from typing import Any
 
 POLL = 2e-4  # seconds between two looks for a message: a process that waits leaves its core to others
-LOOKS = 10  # in a row before a process sleeps: MPI fetches what has arrived while one looks, so the first look often finds nothing yet
+LOOKS = 10  # looks in a row before a process sleeps: MPI fetches messages only during a look, so the first look often finds nothing
 
 
 class MPIMessages:
-    """Messages over MPI: the tag of a message is its name. Waiting looks and sleeps, because MPI's own waits keep a core busy.
+    """Messages over MPI: the tag of a message is its name. A process that waits looks and sleeps, because MPI's own waits use a core.
 
     Parameters
     ----------
@@ -30,6 +30,7 @@ class MPIMessages:
     def receive(self, sender: int, name: int) -> bytearray:
         """Wait for the bytes that a sender has sent under a name."""
         looks = 0
+        # a matched probe, so that the bytes are read from this very message
         while (message := self._comm.Improbe(sender, name, status := self._mpi.Status())) is None:
             looks += 1
             if looks % LOOKS == 0:
@@ -56,13 +57,14 @@ class MPIMessages:
             self._go_on()
 
     def _go_on(self) -> None:
+        """Forget the sends that have ended, and sleep for a moment."""
         self._sends = [send for send in self._sends if not send[0].Test()]
         time.sleep(POLL)
 
 
 @cache
 def _first_ranks(ranks: int) -> Any:
-    """Return a communicator of the first ranks. It is kept for later runs, since MPI has only some thousand of them."""
+    """Return a communicator of the first ranks. Later runs use it again, because MPI has only some thousand communicators."""
     from mpi4py import MPI
 
     return MPI.COMM_WORLD.Split(0 if MPI.COMM_WORLD.rank < ranks else 1)

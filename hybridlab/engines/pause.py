@@ -12,7 +12,7 @@ TICK = 0.0005  # seconds between two readings of the clock
 
 
 def longest_pause(call: Callable[[], object]) -> float:
-    """Return the longest time for which ``call`` kept other threads from running Python, divided by the duration of the call.
+    """Return the longest time in which other threads could not run Python during ``call``, divided by the duration of the call.
 
     A second thread reads the clock every half millisecond. A result near 0 means that the second thread could run during the call. This
     is the case for sleeping and for numpy's matrix products. A result near 1 means that the call did not release the interpreter.
@@ -59,5 +59,5 @@ def longest_pause(call: Callable[[], object]) -> float:
         end = time.perf_counter()
         done.set()
         thread.join()
-    inside = [start, *(tick for tick in ticks if start < tick < end), end]
+    inside = [start, *(tick for tick in ticks if start < tick < end), end]  # without ticks, the whole call is one pause
     return max(after - before for before, after in pairwise(inside)) / (end - start)

@@ -1,4 +1,4 @@
-"""Prediction from measured times: the clock and the closed forms, fed with the times of operations that really ran."""
+"""Prediction from measured times: simulation and closed forms, with the times of operations that really ran."""
 
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
@@ -20,7 +20,7 @@ Form = Callable[[Schedule, float, float, float, float], float]  # takes a schedu
 def replay(timeline: Timeline, p2p: float = 0.0) -> Timeline:
     """Return the simulated timeline in which each operation takes exactly as long as it took in a measured one.
 
-    The difference between both timelines is the time that the model does not have: between two operations of a device, and for messages.
+    The difference between both timelines is the time that the model does not know: between two operations of a device, and for messages.
 
     Parameters
     ----------
@@ -37,7 +37,7 @@ def replay(timeline: Timeline, p2p: float = 0.0) -> Timeline:
     Raises
     ------
     HybridLabError
-        This is no timeline, or it has several settings.
+        ``timeline`` is not a Timeline, or it has several settings.
 
     Examples
     --------
@@ -81,7 +81,7 @@ def cross_prediction(schedule: Operations, measured: Timeline | Sequence[Timelin
 def formula_prediction(
     schedule: Schedule, measured: Timeline | Sequence[Timeline], p2p: float = 0.0, *, slowest: bool = False
 ) -> float | None:
-    """Return the makespan by the closed form of a schedule, which knows one time for all devices: the mean of the measured times.
+    """Return the makespan by the closed form of a schedule. It takes one time for all devices: the mean of the measured times.
 
     Parameters
     ----------
@@ -97,7 +97,7 @@ def formula_prediction(
     Returns
     -------
     float or None
-        In the unit of the timelines. None if no closed form is for this schedule, its sizes and these times.
+        In the unit of the timelines. None if there is no closed form for this schedule, its sizes and these times.
 
     Examples
     --------
@@ -117,7 +117,7 @@ def formula_prediction(
 
 
 def _form(formula: Callable[..., float], *, chunks: bool = False, split: bool = False) -> Form:
-    """Return the form that calls a closed form with the sizes and times that it takes; those for split backwards have no latency."""
+    """Return a function that calls a closed form with the sizes and times that it takes; with split backwards it has no latency."""
 
     def form(schedule: Schedule, forward: float, backward: float, weight: float, p2p: float) -> float:
         if split and p2p:
@@ -165,18 +165,19 @@ def times_of_steps(measured: Timeline | Sequence[Timeline], p2p: float = 0.0) ->
     array([2. , 2.5])
     """
     steps = [measured] if isinstance(measured, Timeline) else list(each_of(measured, "measured steps are a list of timelines"))
-    first, *others = [_checked_timeline(each) for each in steps] or [_checked_timeline(None)]
+    first, *others = [_checked_timeline(each) for each in steps] or [_checked_timeline(None)]  # an empty list raises
     if any(each.schedule != first.schedule or each.unit != first.unit for each in others):
         raise HybridLabError(
             "measured steps are steps of one schedule, in one unit: give those of each schedule apart", "several-schedules"
         )
     found = [Costs.from_timeline(each) for each in (first, *others)]
+    # the median, because a machine that is busy for a moment makes one step much slower
     middle = {name: np.median([getattr(each, name) for each in found], axis=0) for name in ("forward", "backward", "weight_share")}
     return Costs(**middle, p2p=p2p, unit=first.unit)
 
 
 def _checked_timeline(timeline: Any) -> Timeline:
-    """Return a timeline of one setting, or raise."""
+    """Return ``timeline``; raise an error if it is not a timeline of one setting."""
     if not isinstance(timeline, Timeline):
         raise HybridLabError(f"this takes a measured Timeline, not {short_repr(timeline)}", "not-a-timeline")
     if timeline.start.ndim != 1:

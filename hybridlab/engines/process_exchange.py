@@ -42,7 +42,7 @@ class ProcessExchange:
     board : Board
         Where the rank notes its places.
     report : callable
-        ``report(fault, lost)`` tells the launcher of an error, and whether the transport raised it.
+        ``report(fault, lost)`` sends an error to the launcher; ``lost`` says whether the transport raised it.
     """
 
     def __init__(self, rank: int, transport: Transport, board: Board, report: Callable[[BaseException, bool], None]) -> None:
@@ -52,13 +52,13 @@ class ProcessExchange:
     def put(self, sender: int, receiver: int, name: int, message: Message) -> None:
         """Send a message under a name, without waiting."""
         data = pickle.dumps(tuple(message), protocol=pickle.HIGHEST_PROTOCOL)
-        with self._carried():
+        with self._noting_errors():
             self._transport.send(receiver, name, data)
 
     def take(self, sender: int, receiver: int, name: int) -> Any:
         """Wait until a message is there and usable, and return its content."""
         self._board.note(self._rank, WAITS, name=name)
-        with self._carried():
+        with self._noting_errors():
             data = self._transport.receive(sender, name)
         content, usable = pickle.loads(data)  # noqa: S301  # it comes from a rank of the same run
         self._board.note(self._rank, RUNS)
@@ -68,7 +68,7 @@ class ProcessExchange:
     def meet(self, device: int, name: int) -> None:
         """Wait until all devices have called this method."""
         self._board.note(device, WAITS, name=name)
-        with self._carried():
+        with self._noting_errors():
             self._transport.meet()
         self._board.note(device, RUNS)
 
@@ -82,19 +82,19 @@ class ProcessExchange:
         self._board.note(device, RUNS, place)
 
     def stop(self, fault: BaseException) -> NoReturn:
-        """Tell the launcher of an error, and wait until it ends this process."""
+        """Send an error to the launcher, and wait until it ends this process."""
         self._report(fault, self._lost)
         while True:  # a process that ends by itself would look like a second fault
             time.sleep(1)
 
     def leave(self) -> None:
         """Send what has not been sent yet, and note that the device has finished."""
-        self._board.note(self._rank, WAITS, name=END)
+        self._board.note(self._rank, WAITS, name=END)  # if the others never take the messages, this counts as waiting
         self._transport.finish()
         self._board.note(self._rank, DONE)
 
     @contextmanager
-    def _carried(self) -> Iterator[None]:
+    def _noting_errors(self) -> Iterator[None]:
         """Remember if the transport raises an error: then another rank has ended, most likely."""
         try:
             yield

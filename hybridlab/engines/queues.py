@@ -15,8 +15,8 @@ CHECK_INTERVAL = 0.1  # seconds between two checks for an interrupt
 class Queues:
     """One queue for each pair of a sender and a receiver, shared by the threads of all devices.
 
-    A receiver takes a message by its name and leaves the other messages in the queue, so that messages may arrive in any order. A message
-    is in the queue as soon as its sender puts it there. So if all threads are blocked at the same time, no message can arrive any more.
+    A receiver takes a message by its name and leaves the other messages in the queue, so messages may arrive in any order. A message is in
+    the queue as soon as its sender puts it there. So if all threads are blocked at the same time, no message can arrive any more.
     The thread that blocks last then stops all threads with the error :class:`Deadlock`, and no timeout is needed. Any error stops all
     threads, also while they sleep.
 
@@ -30,7 +30,7 @@ class Queues:
         self.fault: BaseException | None = None
         self._job = job
         self._lock = threading.Lock()
-        self._wake = [threading.Condition(self._lock) for _ in range(job.ranks)]
+        self._wake = [threading.Condition(self._lock) for _ in range(job.ranks)]  # one each, so that only one thread wakes up
         self._stopped = threading.Event()
         self._queues: defaultdict[tuple[int, int], dict[int, Message]] = defaultdict(dict)
         self._waits: dict[int, int] = {}  # for each blocked device, the name of the message or the meeting
@@ -52,7 +52,7 @@ class Queues:
             if name not in queue:
                 self._block(receiver, name)
             message = queue.pop(name)
-        self.sleep(message.usable)
+        self.sleep(message.usable)  # without the lock, so that the others go on
         return message.content
 
     def meet(self, device: int, name: int) -> None:
@@ -69,7 +69,7 @@ class Queues:
     def leave(self) -> None:
         """Record that a device has finished; if all devices that still run are blocked now, this is a deadlock."""
         with self._lock:
-            self._running -= 1
+            self._running -= 1  # the others may all wait for this device
             self._find_deadlock()
             if self._running <= 0:
                 self._finished.set()
@@ -99,17 +99,19 @@ class Queues:
             raise StoppedError
 
     def stop(self, fault: BaseException) -> None:
-        """Stop all threads; only the first error is kept in the attribute ``fault``."""
+        """Stop all threads; the attribute ``fault`` stores the first error only."""
         with self._lock:
             self._stop(fault)
 
     def _stop(self, fault: BaseException) -> None:
+        """Stop all threads, if this thread holds the lock already."""
         self.fault = fault if self.fault is None else self.fault
         self._stopped.set()
         for each in self._wake:
             each.notify()
 
     def _wake_up(self, device: int) -> None:
+        """Let a blocked device go on."""
         del self._waits[device]
         self._wake[device].notify()
 
@@ -117,7 +119,7 @@ class Queues:
         """Block the device until it is woken up or stopped."""
         self._waits[device] = name
         self._find_deadlock()
-        while device in self._waits:
+        while device in self._waits:  # a condition can wake up for no reason
             self.go_on()
             self._wake[device].wait()
 

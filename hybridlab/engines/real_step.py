@@ -1,4 +1,4 @@
-"""One training step of a small network, computed by the ranks of a run: the arithmetic of each operation."""
+"""The work of one training step of a small network: the arithmetic of each operation that the ranks of a run compute."""
 
 from typing import Any
 
@@ -73,10 +73,10 @@ class RealStep(StepWork):
         self._stages = stages_of(network, by_stage)
         places = [(int(holder), stage) for stage, ranks in enumerate(holders(schedule, len(self._labels))) for holder in ranks]
         self._gradients = {place: np.zeros(by_stage[place[1]].shape) for place in places if rank in (None, place[0])}
-        self._sums = {place: network.unpacked(own, cut[place[1]]) for place, own in self._gradients.items()}
+        self._sums = {place: network.unpacked(own, cut[place[1]]) for place, own in self._gradients.items()}  # views of the gradients
         self._losses = np.zeros(self._labels.shape[:2])
         # All threads share these two dicts. Each entry is used by one thread only: its key begins with the rank of this thread.
-        self._kept: dict[tuple[int, int, int], Activations] = {}
+        self._activations: dict[tuple[int, int, int], Activations] = {}
         self._halfway: dict[tuple[int, int, int], Halfway] = {}
 
     @property
@@ -114,7 +114,7 @@ class RealStep(StepWork):
         if op.kind is Kind.W:
             self._halfway.pop(place).add_weight_gradients(self._sums[rank, op.stage])
             return None
-        halfway = stage.backward(self._kept.pop(place), 1.0 if last else message)
+        halfway = stage.backward(self._activations.pop(place), 1.0 if last else message)
         if op.kind is Kind.I:
             self._halfway[place] = halfway
         else:
@@ -122,13 +122,14 @@ class RealStep(StepWork):
         return stage.input_gradient(halfway) if op.stage else None
 
     def _forward(self, place: tuple[int, int, int], message: Any, last: bool) -> Floats | None:
+        """Compute a forward, and return its output; the last stage stores the loss and returns None."""
         rank, stage, microbatch = place
         replica = rank // self.schedule.devices
         stage_input = message if stage else self._inputs[replica, microbatch]
         if not last:
-            output, self._kept[place] = self._stages[stage].forward(stage_input)
+            output, self._activations[place] = self._stages[stage].forward(stage_input)
             return output
         samples = self._labels[0].size / self.schedule.copies  # of one replica, for one copy of the weights
-        losses, self._kept[place] = self._stages[stage].loss(stage_input, self._labels[replica, microbatch], samples)
+        losses, self._activations[place] = self._stages[stage].loss(stage_input, self._labels[replica, microbatch], samples)
         self._losses[replica, microbatch] = losses
         return None

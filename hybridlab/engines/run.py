@@ -1,4 +1,4 @@
-"""Schedules that really run: ``run`` hands a schedule and its work to an engine and returns measured timelines."""
+"""The function ``run``, which hands a schedule and its work to an engine and returns measured timelines."""
 
 from collections.abc import Iterable
 from typing import Any, NamedTuple
@@ -125,16 +125,17 @@ def run(
     """
     arguments: dict[str, Any] = {"schedule": schedule, "costs": costs, "replicas": replicas, "work": work, "wire": wire, "steps": steps}
     arguments |= {"ring_step": ring_step, "optimiser": optimiser, "wait": wait}
-    job = checked_job(**arguments, lost=lost)
+    job = checked_job(**arguments, lost=lost)  # raises before a process is started
     if isinstance(engine, Group):
-        return _ran(job, engine.run(job, arguments | {"lost": job.lost}, progress))
+        return _result(job, engine.run(job, arguments | {"lost": job.lost}, progress))
     if known_name(engine, ("threads", *ENGINES), "engine") == "threads":
-        return _ran(job, run_in_threads(job, progress))
+        return _result(job, run_in_threads(job, progress))
     if was_started(engine):
-        return _ran(job, run_joined(engine, job))
+        return _result(job, run_joined(engine, job))
     with Group(engine, job.ranks, patience=patience) as group:
-        return _ran(job, group.run(job, arguments | {"lost": job.lost}, progress))
+        return _result(job, group.run(job, arguments | {"lost": job.lost}, progress))
 
 
-def _ran(job: Job, measured: Measured) -> RunResult:
+def _result(job: Job, measured: Measured) -> RunResult:
+    """Return the result of a run from what the engine has measured."""
     return RunResult(timelines(job, measured), measured.results, measured.output)

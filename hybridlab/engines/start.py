@@ -1,4 +1,4 @@
-"""The engines of processes: how the processes of each engine are started and find their rank, and what carries their messages."""
+"""The engines of processes: the commands that start the processes of each, the way to find a rank, and the transport of messages."""
 
 import os
 import shutil
@@ -16,7 +16,7 @@ from hybridlab.engines.torch import torch_messages
 from hybridlab.errors import HybridLabError
 
 INSTALL = "pip install 'hybridlab[{}]'"
-KEPT = 60.0  # seconds after which a keeper ends by itself
+KEEPER_STAYS = 60.0  # seconds after which a keeper ends by itself
 
 
 def mpi_commands(ranks: int, program: list[str]) -> list[tuple[list[str], dict[str, str]]]:
@@ -35,21 +35,22 @@ def behind_a_keeper(folder: Path) -> list[int]:
     """Go on in a child of this process, and return the numbers of both processes.
 
     When a process of mpiexec ends, mpiexec ends all others within milliseconds, also with ``-disable-auto-cleanup``. A launcher that is not
-    quick enough would then find all of them ended, and could not tell which was the first. So the process that mpiexec has started, the
-    keeper, only waits for its child, which is the rank. If the rank is killed, the keeper stays, mpiexec sees no end, and all other ranks
-    go on until the launcher ends them. A rank that ends before all have started takes its keeper with it, so that mpiexec ends, too.
+    quick enough would then find that all of them have ended, and would not know which was the first. So the process that mpiexec has
+    started, the keeper, only waits for its child, which is the rank. If the rank is killed, the keeper stays. mpiexec then sees no end,
+    and all other ranks go on until the launcher ends them. If a rank ends before all have started, its keeper ends as well, so that
+    mpiexec ends, too.
     """
     child = os.fork()
     if not child:
         return [os.getpid(), os.getppid()]
     _, status = os.waitpid(child, 0)
     if status and all_have_started(folder):
-        time.sleep(KEPT)  # the launcher ends it much sooner
-    os._exit(1 if status else 0)
+        time.sleep(KEEPER_STAYS)  # the launcher ends it much sooner
+    os._exit(1 if status else 0)  # without the clean-up of Python, which belongs to the child
 
 
 def all_have_started(folder: Path) -> bool:
-    """Return whether the launcher has heard of all processes: then it has removed the file with its address."""
+    """Return whether all processes have connected to the launcher: then it has removed the file with its address."""
     return not (folder / "launcher").exists()
 
 
@@ -70,7 +71,7 @@ def rank_in_mpi(folder: Path | None) -> int:
 
 
 def names_of_shared_memory() -> set[Path]:
-    """Return the files of MPICH that this process has in its memory. Only Linux tells them."""
+    """Return the files of MPICH that this process has mapped into its memory; on other systems than Linux, none."""
     maps = Path("/proc/self/maps")
     lines = maps.read_text().splitlines() if maps.exists() else []
     return {Path(line.split(maxsplit=5)[5]) for line in lines if "/mpich_shm" in line and not line.endswith("(deleted)")}
@@ -80,16 +81,17 @@ def torch_commands(ranks: int, program: list[str]) -> list[tuple[list[str], dict
     """Return the commands that start the processes, each with the variables of its environment."""
     if find_spec("torch") is None:
         raise HybridLabError(f"the engine 'torch' needs torch, which is not installed: {INSTALL.format('torch')}", "not-installed")
+    # all ranks are on this machine; without a name gloo looks up the machine's own address, which can fail
     near = {"GLOO_SOCKET_IFNAME": "lo"} if sys.platform == "linux" and "GLOO_SOCKET_IFNAME" not in os.environ else {}
     return [([sys.executable, *program], near | {"RANK": str(rank), "WORLD_SIZE": str(ranks)}) for rank in range(ranks)]
 
 
 def rank_in_torch(folder: Path | None) -> int:
-    """Return the rank of this process, after all have found each other: through a file in the folder, or as torchrun tells them."""
+    """Return the rank of this process. The processes find each other by a file in the folder, or by the variables of torchrun."""
     import torch
     import torch.distributed as dist
 
-    torch.set_num_threads(1)
+    torch.set_num_threads(1)  # ranks with several threads each would compete for the cores
     rank, world = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
     if not dist.is_initialized():
         method = "env://" if folder is None else f"file://{folder / 'rendezvous'}"
@@ -98,10 +100,10 @@ def rank_in_torch(folder: Path | None) -> int:
 
 
 class Engine(NamedTuple):
-    """The parts of an engine.
+    """The functions of an engine.
 
-    They are the commands that start its processes, how a started process becomes that of a rank (it returns the numbers of the processes
-    that the launcher must end), how it finds its rank, and what carries messages.
+    ``commands`` returns the commands that start its processes. ``begin`` runs first in each process, and returns the numbers of the
+    processes that the launcher must end. ``rank`` returns the rank of a process. ``messages`` returns the transport of messages.
     """
 
     commands: Callable[[int, list[str]], list[tuple[list[str], dict[str, str]]]]

@@ -20,7 +20,7 @@ def run_in_threads(job: Job, progress: Progress | None = None) -> Measured:
     devices = [Device(rank, job, queues, times) for rank in range(job.ranks)]
     report = report_steps(job, times, progress)
     _run_devices(devices, queues, report)
-    report()
+    report()  # once more, because the last step has ended since the last call
     spans = [list(chain.from_iterable(of_ranks)) for of_ranks in zip(*(each.spans for each in devices), strict=True)]
     return Measured(times, spans, tuple(each.result for each in devices), "")
 
@@ -48,6 +48,7 @@ def _run_devices(devices: list[Device], queues: Queues, report: Callable[[], Non
 
 
 def _start_thread(thread: threading.Thread) -> None:
+    """Start a thread; raise an error with advice if the system refuses it."""
     try:
         thread.start()
     except RuntimeError as why:

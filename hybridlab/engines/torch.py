@@ -14,7 +14,7 @@ class TorchMessages:
 
     The first part of a message has a fixed length. It has the name of the message, the number of its bytes, and as many of them as fit.
     A receive of the next first part is always under way for every sender, so that gloo fetches the part while this rank computes. A
-    receiver takes the messages of a sender in the order in which they were sent, and keeps those that it does not need yet. Messages to
+    receiver takes the messages of a sender in the order in which they were sent, and stores those that it does not need yet. Messages to
     higher ranks and to lower ranks have process groups of their own, so that the sends of two ranks to each other never wait for each
     other.
 
@@ -30,7 +30,7 @@ class TorchMessages:
 
         self._torch, self._dist, self._rank = torch, dist, dist.get_rank()
         self._up, self._down, self._all = (dist.new_group(list(range(ranks))) for _ in range(3))
-        self._sends: list[tuple[Any, Any]] = []
+        self._sends: list[tuple[Any, Any]] = []  # with their tensors, which must live until the send has ended
         self._early: dict[tuple[int, int], bytes] = {}
         others = [other for other in range(ranks) if other != self._rank] if self._rank < ranks else []
         self._firsts = {other: torch.empty(FIRST, dtype=torch.uint8) for other in others}
@@ -42,7 +42,7 @@ class TorchMessages:
         head = HEAD.pack(name, len(data))
         parts = [(head + data[: FIRST - HEAD.size]).ljust(FIRST), data[FIRST - HEAD.size :]]
         for part in filter(None, parts):
-            tensor = self._torch.frombuffer(bytearray(part), dtype=self._torch.uint8)
+            tensor = self._torch.frombuffer(bytearray(part), dtype=self._torch.uint8)  # a bytearray, because a tensor must be writable
             self._sends.append((self._dist.isend(tensor, receiver, group), tensor))
 
     def receive(self, sender: int, name: int) -> bytes:
@@ -56,13 +56,13 @@ class TorchMessages:
                 rest = self._torch.empty(length - len(data), dtype=self._torch.uint8)
                 self._dist.recv(rest, sender, self._from(sender))
                 data += rest.numpy().tobytes()
-            self._early[sender, arrived] = data
+            self._early[sender, arrived] = data  # perhaps the message that is wanted, perhaps another
             self._coming[sender] = self._start_to_receive(sender)
         return self._early.pop((sender, name))
 
     def meet(self) -> None:
         """Wait until all processes of the run have called this method."""
-        self.finish()
+        self.finish()  # a barrier knows nothing of sends that are still under way
         self._dist.barrier(self._all)
 
     def sleep(self, until: float) -> None:
@@ -75,10 +75,12 @@ class TorchMessages:
             self._sends.pop()[0].wait()
 
     def _from(self, sender: int) -> Any:
+        """Return the process group of the messages from a sender: it sends down to lower ranks, or up."""
         return self._down if sender > self._rank else self._up
 
     def _start_to_receive(self, sender: int) -> Any:
         return self._dist.irecv(self._firsts[sender], sender, self._from(sender))
 
 
-torch_messages = cache(TorchMessages)  # kept for later runs: each process group has threads of its own, and a receive that goes on
+# Later runs use the object again, because each process group has threads of its own, and a receive is always under way.
+torch_messages = cache(TorchMessages)

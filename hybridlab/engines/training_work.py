@@ -102,7 +102,7 @@ class TrainingWork(StepWork):
         """Take the next batch."""
         if step == 0:
             for_weights, for_batches, _ = generators(self._seed)
-            chosen = batches(len(self._data.labels), self._batch, MOST_STEPS, for_batches)
+            chosen = batches(len(self._data.labels), self._batch, MOST_STEPS, for_batches)  # all ranks draw the same batches
             self._ranks[rank] = _RankState(self._network.initial(for_weights), chosen)
         state = self._ranks[rank]
         samples = next(state.chosen)
@@ -120,7 +120,7 @@ class TrainingWork(StepWork):
     def update(self, rank: int) -> None:
         """Take one step of SGD with the averaged gradients."""
         state = self._ranks[rank]
-        by_stage = self._network.split(state.weights, self._schedule.stages)
+        by_stage = self._network.split(state.weights, self._schedule.stages)  # views, which are updated in place
         for stage in held_stages(self._holders, rank):
             by_stage[stage] -= self._rate * self.gradients(rank, stage)
         state.losses.append(self._step(rank).loss)

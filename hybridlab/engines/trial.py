@@ -1,4 +1,4 @@
-"""A trial of an engine: schedules run in turn, and each prediction stands beside the steps that were measured."""
+"""A trial of an engine: schedules run in turn, and their measured steps are compared with predictions."""
 
 import os
 from collections.abc import Mapping, Sequence
@@ -37,7 +37,7 @@ class PaddedWork(StepWork):
     Parameters
     ----------
     size : int
-        The number of rows. A message has 8 x size x size bytes; a small one does not wait for its sender to look after it.
+        The number of rows. A message has 8 x size x size bytes. Under MPI, a large message moves only while its sender looks after it.
     products : int
         How many products an operation computes.
 
@@ -58,7 +58,7 @@ class PaddedWork(StepWork):
         self._sums[rank] = 0.0
 
     def work(self, rank: int, op: Op, message: Any) -> Any:
-        """Return the input times a permutation, several times; the first input of a microbatch has its number in the first column."""
+        """Return the input after several products with a permutation; the first input of a microbatch has its number in column 0."""
         if message is None:
             message = np.zeros((self.size, self.size))
             message[:, 0] = 1 + op.microbatch
@@ -136,10 +136,10 @@ class Trial:
         The unit of the steps.
     load : float or None
         The mean number of processes that were running or waiting for a core in the minute before, ``os.getloadavg()[0]``; None where the
-        system does not tell it.
+        system does not say it.
     steal : float or None
         The share of the machine's time that other machines on the same hardware took during the trial, from 0 to 1; None where the system
-        does not tell it.
+        does not say it.
     cores : int
         The number of cores.
     overhead : Overhead
@@ -231,7 +231,7 @@ def predict_and_measure(
         for turn in range(steps + 1):
             for schedule, timelines in zip(runs, measured, strict=True):
                 timeline = run(schedule, work, costs, engine=used).timeline
-                timelines += [timeline] if turn else []
+                timelines += [timeline] if turn else []  # the first turn fills caches
         after = _processor_times()
         overhead = measure_overhead(used)
     p2p = float(costs.p2p[..., 0])
@@ -266,8 +266,8 @@ def measure_overhead(engine: str | Group = "threads") -> Overhead:
         np.median([_span(step) for step in run(schedule, engine=engine, steps=OVERHEAD_STEPS).timelines]) for schedule in (alone, chain)
     ]
     operation = took[0] / alone.kind.size
-    message = (took[1] - operation * chain.kind.size) / np.count_nonzero(chain.crosses)
-    return Overhead(float(operation), max(0.0, float(message)))
+    message = (took[1] - operation * chain.kind.size) / np.count_nonzero(chain.crosses)  # what is left of a chain without waits
+    return Overhead(float(operation), max(0.0, float(message)))  # on a busy machine the difference can be negative
 
 
 def _checked_schedules(schedules: Any) -> list[Schedule]:
@@ -308,7 +308,7 @@ def _span(step: Timeline) -> float:
 
 
 def _processor_times() -> Floats | None:
-    """Return what all cores have done since the machine started, in ticks for each kind; None where the system does not tell it."""
+    """Return the ticks of each kind that all cores have counted since the machine started; None where the system does not say it."""
     if not PROC_STAT.exists():
         return None
     ticks = np.array(PROC_STAT.read_text().split("\n", 1)[0].split()[1:], dtype=np.float64)
@@ -316,5 +316,6 @@ def _processor_times() -> Floats | None:
 
 
 def _stolen_share(before: Floats, after: Floats) -> float:
+    """Return the share of stolen time between two readings, from 0 to 1."""
     passed = after - before
     return float(passed[STOLEN] / max(1.0, passed.sum()))

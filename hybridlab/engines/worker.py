@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class Order(NamedTuple):
-    """What the launcher sends to every process: the number of the job, its ranks, and the pickled arguments of :func:`checked_job`."""
+    """A message from the launcher to every process: the number of the job, its ranks, and the pickled arguments of :func:`checked_job`."""
 
     number: int
     ranks: int
@@ -28,7 +28,7 @@ class Order(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """What a process sends back: the spans and the result of its rank, or a fault and its cause.
+    """The answer of a process: the spans and the result of its rank, or a fault and its cause.
 
     ``lost`` says that the messages between the ranks do not arrive any more, most likely because another rank has ended.
     """
@@ -42,18 +42,19 @@ class Answer(NamedTuple):
 
 
 def serve(engine: str, place: str, processes: int) -> None:
-    """Serve the launcher that listens in the folder at a place, until it says that no job comes any more."""
+    """Run the jobs that the launcher sends, until it sends None; the file ``launcher`` in the folder ``place`` has its address."""
     from multiprocessing.connection import Client
 
     folder = Path(place)
     own = ENGINES[engine].begin(folder)
-    for stream in (1, 2):  # what this process prints: mpiexec would pass it on later than the answers
+    for stream in (1, 2):  # print into a file: mpiexec would pass the text on later than the answers
         os.dup2(os.open(folder / "output", os.O_WRONLY | os.O_APPEND), stream)
     address, key = pickle.loads((folder / "launcher").read_bytes())  # noqa: S301  # the launcher wrote it
     launcher = Client(address, authkey=key)
     rank = ENGINES[engine].rank(folder)
-    launcher.send((rank, own))
+    launcher.send((rank, own))  # after all processes have met in ``rank``, so the launcher knows that they can run
     orders: SimpleQueue[Order | None] = SimpleQueue()
+    # a thread of its own, so that the end of the launcher is noticed while a job runs
     threading.Thread(target=_receive_orders, args=(launcher, orders), name="launcher", daemon=True).start()
     board = Board(processes, folder / "board")
     while (order := orders.get()) is not None:
@@ -78,6 +79,7 @@ def _receive_orders(launcher: "Connection[Any, Any]", orders: "SimpleQueue[Order
 
 
 def _run_job(rank: int, order: Order, messages: Transport, board: Board, folder: Path, launcher: "Connection[Any, Any]") -> Answer:
+    """Run this rank of a job and return its answer. A fault is sent at once, and the launcher then ends this process."""
     try:
         job = checked_job(**pickle.loads(order.arguments))  # noqa: S301  # it comes from the launcher
     except BaseException as why:  # work of the caller's own can raise anything when it is loaded
