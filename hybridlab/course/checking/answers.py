@@ -1,4 +1,4 @@
-"""Answers of students: read as plain values, and compared with the right value and with known mistakes."""
+"""Plain values of answers, checks of their form, and comparisons with right values."""
 
 import math
 import re
@@ -22,6 +22,7 @@ MOST_VALUES = 1_000  # in one list or dict of an answer
 DEEPEST = 4  # lists within lists
 EXAMPLE_ORDER = "device 0: 0F0 0F1 0B0 0B1"
 _EMPTY_TEXT = re.compile(r"(device\s+\d{1,9}\s*:|\.\.\.|…|\s)*", re.IGNORECASE)
+# exact types, here and below: an object of a subclass could make every comparison true
 _COLLECTIONS = frozenset((list, tuple, Place, dict, np.ndarray, range, set, frozenset))
 _PLAIN = frozenset((str, int, float, bool))
 _NUMPY = frozenset(scalar for scalar in np.sctypeDict.values() if issubclass(scalar, (np.number, np.bool_)))
@@ -37,7 +38,7 @@ class Unordered(list[Any]):
 def plain_values(answer: Any, depth: int = 0) -> Any:
     """Return ``answer`` as plain values: None, str, bool, int, float, list, dict.
 
-    A judge gets no other types. Objects of other classes are refused, because they could make every comparison true.
+    A judge gets no other types. Objects of other classes are refused.
 
     Parameters
     ----------
@@ -70,7 +71,7 @@ def plain_values(answer: Any, depth: int = 0) -> Any:
         return answer
     if type(answer) in _NUMPY:
         plain = answer.item()
-        return float(plain) if isinstance(plain, np.generic) else plain  # a long double is no number of Python's
+        return float(plain) if isinstance(plain, np.generic) else plain  # the item of a long double is still one of numpy
     if type(answer) in (Fraction, Decimal):
         return int(answer) if isinstance(answer, Fraction) and answer.denominator == 1 else _as_float(answer)
     if type(answer) is Plan:
@@ -82,9 +83,10 @@ def plain_values(answer: Any, depth: int = 0) -> Any:
                 f"an answer holds at most {MOST_VALUES:,} values, in lists {DEEPEST} deep: {short_repr(answer)}", "too-large"
             )
         if type(answer) is dict:
+            # with this depth a collection is refused as a name
             return {plain_values(name, DEEPEST): plain_values(value, depth + 1) for name, value in answer.items()}
         values = answer.tolist() if type(answer) is np.ndarray else answer
-        if type(answer) is np.ndarray and answer.ndim == 0:
+        if type(answer) is np.ndarray and answer.ndim == 0:  # its tolist is a single number
             return plain_values(values, depth + 1)
         plain = [plain_values(value, depth + 1) for value in values]
         return Unordered(_in_order(plain)) if type(answer) in (set, frozenset) else plain
@@ -93,6 +95,7 @@ def plain_values(answer: Any, depth: int = 0) -> Any:
 
 
 def _as_float(number: Fraction | Decimal) -> float:
+    """Return a number as a float; infinity, which no task accepts, if it is too large for one."""
     try:
         return float(number)
     except OverflowError:
@@ -133,7 +136,8 @@ def require_number(value: Any, what: str, example: str = "12.5") -> float:
     """
     if value is None:
         raise HybridLabError(f"{what} is a number such as {example}, but it is missing", "not-a-number")
-    known = isinstance(value, (int, float)) and not isinstance(value, bool)
+    known = isinstance(value, (int, float)) and not isinstance(value, bool)  # True is an int
+    # up to 1e15 a float holds every whole number exactly
     if not known or (isinstance(value, float) and not math.isfinite(value)) or abs(value) > 1e15:
         raise HybridLabError(f"{what} is a number such as {example}, not {short_repr(value)}", "not-a-number")
     return float(value)
@@ -149,7 +153,7 @@ def require_count(value: Any, what: str, example: str = "12", least: int = 1, mo
     hybridlab.errors.HybridLabError: a number of chunks is a whole number from 1 to 16, not 2.5
     """
     number = require_number(value, what, example)
-    digits = repr(number).removesuffix(".0")  # all of them: a rounded 12.0000001 would read "not 12"
+    digits = repr(number).removesuffix(".0")  # every digit: a rounded 12.0000001 would read "a whole number, not 12"
     wanted = f"{what} is a whole number " + (f"of at least {least}" if most is None else f"from {least} to {most:,}")
     if number != int(number):
         raise HybridLabError(f"{wanted}, not {digits}", "not-a-whole-number")
@@ -238,6 +242,7 @@ def require_orders(value: Any) -> Orders:
     if isinstance(value, list) and all(isinstance(line, str) and (len(line.split()) != 1 or ":" in line) for line in value):
         value = "\n".join(value)
     if isinstance(value, str):
+        # of the two formats, CSV alone has this word; other commas only separate operations
         turns = split_csv(value) if "OVERLAP" in value else split_text(value.replace(",", " "))
     else:
         turns = read_orders([line.split(":")[-1].split() if isinstance(line, str) else line for line in value])
@@ -282,5 +287,7 @@ def same(first: Any, second: Any, within: float = 0.0) -> bool:
 
 
 def _close(first: Any, second: Any, within: float = 0.0) -> bool:
+    """Whether numbers are equal up to rounding, and up to a share ``within`` of the largest of ``second``."""
+    # sums in another order differ by about 1e-16 of their value for each addition; 1e-12 is for results that should be 0
     more = within * float(np.max(np.abs(second), initial=0.0)) if within else 0.0
     return bool(np.allclose(first, second, rtol=1e-9, atol=1e-12 + more, equal_nan=True))

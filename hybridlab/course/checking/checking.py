@@ -1,4 +1,4 @@
-"""Tasks, the feedback on an answer, and the list of all tasks. The file of a lab adds its tasks; a notebook calls ``check``."""
+"""Tasks, the feedback on an answer, and the registry of all tasks. The file of a lab adds its tasks; a notebook calls ``check``."""
 
 import re
 import textwrap
@@ -12,7 +12,7 @@ from hybridlab.course.checking.answers import is_empty, plain_values
 from hybridlab.course.checking.drawing import Drawing
 from hybridlab.errors import HybridLabError
 
-MOST_DRAWS = 20  # seeds that are tried for sizes that differ from those on the page
+MOST_DRAWS = 20  # seeds that are tried until the sizes differ from those in the text
 WIDTH = 72  # characters in a line of the printed feedback, as many as fit on a page of the book
 
 
@@ -51,7 +51,7 @@ class Feedback:
         """Show the drawing above the text. Without a drawing a notebook shows the text as it shows any value."""
         figure = None if self.drawing is None else self.drawing.figure()
         if figure is None:
-            raise NotImplementedError  # IPython then takes the text
+            raise NotImplementedError  # IPython then shows the text
         from IPython.display import display
 
         display(figure)  # type: ignore[no-untyped-call]
@@ -90,12 +90,12 @@ class Instance:
 
 @dataclass(frozen=True)
 class PartialCredit:
-    """Partial credit: how far a wrong answer has come, by the codes of its first fault.
+    """Partial credit: a share of the points for a wrong answer whose feedback has one of some codes.
 
     Parameters
     ----------
     reached : str
-        What the answer is already, in a few words: ``"complete and able to run"``.
+        What such an answer is already, in a few words: ``"complete and able to run"``.
     share : float
         The share of the points that it earns, less than 1.
     codes : tuple of str
@@ -122,9 +122,10 @@ class Task:
     kind : str
         ``"number"`` for a number or a list of them, ``"build"`` for a function of the student's own, ``"written"`` for anything else.
     instance : callable
-        Takes a seed, or None for the instance on the page, and returns the :class:`Instance`. The same seed always gives the same one.
+        Takes a seed, or None for the public instance, that of the text, and returns the :class:`Instance`. The same seed always gives the
+        same one.
     partial_credit : sequence of PartialCredit
-        The partial credit for wrong answers. Without a rung a wrong answer earns nothing.
+        The partial credit for wrong answers. Any other wrong answer earns nothing.
     """
 
     key: str
@@ -136,29 +137,30 @@ class Task:
 
     def credit_for(self, code: str) -> PartialCredit | None:
         """Return the partial credit for a wrong answer whose feedback has this code, if there is any."""
-        return next((rung for rung in self.partial_credit if code in rung.codes), None)
+        return next((credit for credit in self.partial_credit if code in credit.codes), None)
 
     @property
     def prompt(self) -> str:
-        """What to hand in, in one sentence, with the numbers on the page."""
+        """What to hand in, in one sentence, with the numbers of the text."""
         return self.instance(None).prompt
 
     def personal(self, seed: int) -> Instance:
-        """Return the instance of one student: other sizes than those on the page, or a twist, where the task has them.
+        """Return the instance of one student: other sizes than those in the text, or a twist, where the task has them.
 
         Parameters
         ----------
         seed : int
             The seed of this student and this task.
         """
-        page = self.instance(None)
+        public = self.instance(None)
         if self.kind == "build":
-            build = page.data.twisted(seed)
-            prompt = f"{page.prompt}. In your task, {build.twist.sentence}" if build.twist else page.prompt
+            build = public.data.twisted(seed)
+            prompt = f"{public.prompt}. In your task, {build.twist.sentence}" if build.twist else public.prompt
             return Instance(prompt, build.judged, build)
+        # some draws give the public sizes again; the prompt shows them all
         drawn = (self.instance(seed + again) for again in range(MOST_DRAWS))
-        own = next((instance for instance in drawn if instance.prompt != page.prompt), None)
-        return page if own is None else replace(own, judge=_knowing_the_page(own, page))
+        own = next((instance for instance in drawn if instance.prompt != public.prompt), None)
+        return public if own is None else replace(own, judge=_judge_of_both(own, public))
 
 
 _TASKS: dict[str, Task] = {}
@@ -191,6 +193,7 @@ def task(key: str, *, title: str, prompt: str, points: int = 1, partial_credit: 
     """
 
     def add(judge: Judge) -> Judge:
+        # its numbers are fixed, so every seed gives the same instance
         add_task(Task(key, title, points, "written", lambda seed: Instance(prompt, judge), partial_credit))
         return judge
 
@@ -208,7 +211,7 @@ def check(key: str, answer: Any = None, *, seed: int | None = None) -> Feedback:
         A function for a task that asks for one. Else text, a number, a schedule, or a list or dict of these. If the answer has any
         other type, the feedback says so.
     seed : int, optional
-        Draws other numbers for a task with numbers, and other cases for a function. By default the numbers are those on the page, and
+        Draws other numbers for a task with numbers, and other cases for a function. By default the numbers are those of the text, and
         the cases are the same each time.
 
     Returns
@@ -237,6 +240,7 @@ def check(key: str, answer: Any = None, *, seed: int | None = None) -> Feedback:
 def check_with(known: Task, asked: Instance, answer: Any) -> Feedback:
     """Return feedback on an answer to one instance of a task; see :func:`check`."""
     try:
+        # a function goes to the judge as it is; any other answer must be plain values
         value = answer if known.kind == "build" and callable(answer) else plain_values(answer)
         feedback = wrong("nothing-handed-in", f"nothing handed in yet: {asked.prompt}") if is_empty(value) else asked.judge(value)
     except HybridLabError as why:
@@ -244,23 +248,24 @@ def check_with(known: Task, asked: Instance, answer: Any) -> Feedback:
     return replace(feedback, task=known.key)
 
 
-def _knowing_the_page(own: Instance, page: Instance) -> Judge:
-    """Return the judge of a student's own numbers. It says so where an answer is right for the numbers on the page."""
+def _judge_of_both(own: Instance, public: Instance) -> Judge:
+    """Return the judge of a student's own numbers. It says so where an answer is right for the public numbers."""
 
     def judge(answer: Any) -> Feedback:
         try:
             feedback = own.judge(answer)
         except HybridLabError:
-            if _is_right(page, answer):
+            if _is_right(public, answer):
                 return misses
             raise
-        return misses if not feedback.passed and _is_right(page, answer) else feedback
+        return misses if not feedback.passed and _is_right(public, answer) else feedback
 
     misses = wrong("numbers-of-the-page", f"this is right for the numbers in the text, but yours are others: {own.prompt}")
     return judge
 
 
 def _is_right(asked: Instance, answer: Any) -> bool:
+    """Whether an answer is right; one that the judge refuses is not."""
     try:
         return asked.judge(answer).passed
     except HybridLabError:

@@ -1,4 +1,4 @@
-"""The picture of an answer: the student's own timeline, as far as it runs, above the one that was asked for."""
+"""The picture of an answer: the student's own timeline, as far as it runs, above the timeline that the task asks for."""
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from hybridlab.plot import Picture
 
 YOURS, GOAL = "yours", "the goal"  # the titles of the two timelines
-_NAMED = re.compile(r"\b(?:(device |stage |microbatch )(\d+)|\d+[FBIW]\d+)\b")  # in a sentence
-MOST_DEVICES, MOST_OPS = 16, 256  # of a timeline that is drawn; operations on one device
+_NAMED = re.compile(r"\b(?:(device |stage |microbatch )(\d+)|\d+[FBIW]\d+)\b")  # what a sentence can name: "stage 2", "1F0"
+MOST_DEVICES, MOST_OPS = 16, 256  # devices of a timeline that is drawn, and operations on one device
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class Drawing:
     case : tuple
         The arguments of the call that returned the answer, if it came from a function.
     own_lines : callable, optional
-        Takes the operations of each line as texts, as they stand in the text, and the case. Returns those of a student with a twist.
+        Takes the operations of each line without a twist, as texts such as ``"1F0"``, and the case. Returns them with the student's twist.
         The picture then has the student's own devices, stages and microbatches.
 
     Raises
@@ -140,6 +140,7 @@ class Drawing:
             try:
                 ran, stops = run_partly(orders, self.costs)
             except HybridLabError as why:
+                # these costs do not go with this answer; the feedback needs no picture
                 if why.code not in ("does-not-fit", "no-link", "out-of-range"):
                     raise
                 return None
@@ -157,6 +158,7 @@ class Drawing:
 
         timelines = {YOURS: yours} | ({GOAL: self.goal} if self.goal is not None else {})
         results = {} if legal else {YOURS: _ending(yours, bool(stops))}
+        # an operation that ends at 0 stands for a run in which nothing ran: see timeline_of
         rows = [row for row, op in enumerate(yours.ops) if op in self.marked and yours.end[row] > 0]
         boxes = [Stopped(stop.device, stop.time, f"{stop.op} waits for {_needed(stop, orders)}", stop.op in self.marked) for stop in stops]
         rings = [(stage, *ring) for stage in self.marked if isinstance(stage, int) for ring in _ring(yours, stage)]
@@ -183,15 +185,15 @@ class Drawing:
 
 
 class Renaming(NamedTuple):
-    """What a twist makes of the devices and the operations in pictures and sentences."""
+    """The names of devices and operations under a twist, for pictures and sentences."""
 
-    lines: list[int]  # for each line of the student, its place in the text
+    lines: list[int]  # for each line of the student, the device that it has without the twist
     own: Callable[[str], str]  # renames an operation
 
     @classmethod
     def of(cls, own_lines: Callable[..., Any], case: tuple[Any, ...], devices: int) -> "Renaming":
-        """Return the renaming that ``own_lines`` makes for lines of this number."""
-        marks = [f"line:{device}" for device in range(devices)]  # no operation, so they only change places
+        """Return the renaming of ``own_lines`` for so many devices."""
+        marks = [f"line:{device}" for device in range(devices)]  # these are no operations, so a twist can only move them
         places = [marks.index(mark) for (mark,) in own_lines([[mark] for mark in marks], case)]
         return cls(places, lambda op: own_lines([[op]] * devices, case)[0][0])
 
@@ -202,17 +204,18 @@ class Renaming(NamedTuple):
     def sentence(self, sentence: str) -> str:
         """Return a sentence with the student's own devices, stages, microbatches and operations."""
 
-        def renamed(found: re.Match[str]) -> str:
+        def rename(found: re.Match[str]) -> str:
             word, number = found[1], int(found[2] or 0)
             if word == "device ":
                 return f"{word}{self.lines.index(number)}" if number in self.lines else found[0]
+            # a twist renames operations alone, so one of this stage or microbatch shows the new number
             if word == "stage ":
                 return f"{word}{Op.parse(self.own(f'{number}F0')).stage}"
             if word == "microbatch ":
                 return f"{word}{Op.parse(self.own(f'0F{number}')).microbatch}"
             return self.own(found[0])
 
-        return _NAMED.sub(renamed, sentence)
+        return _NAMED.sub(rename, sentence)
 
     def turn(self, turn: Turn) -> Turn:
         """Return a turn with the own names of its operations."""
@@ -228,7 +231,7 @@ class Renaming(NamedTuple):
         return Stop(self.lines.index(stop.device), op, needed, stop.time)
 
     def timeline(self, timeline: Timeline) -> Timeline:
-        """Return a timeline with other names of devices and operations; it need not be able to run in this order."""
+        """Return a timeline under the own names of devices and operations. It stays as it is even if no run could give it."""
         rows = zip(timeline.ops, timeline.schedule.device.tolist(), timeline.start.tolist(), timeline.end.tolist(), strict=True)
         ran: list[list[Ran]] = [[] for _ in self.lines]
         for op, device, start, end in rows:
@@ -241,7 +244,7 @@ class Renaming(NamedTuple):
 
 
 def with_rings(timeline: Timeline, starts: Any, ends: Any) -> Timeline:
-    """Return a timeline with a ring beside the operations of each stage: a reduce-scatter and, of the same length, an all-gather.
+    """Return a timeline with a ring beside the operations of each stage: a reduce-scatter, then an all-gather of the same length.
 
     Parameters
     ----------
@@ -278,7 +281,7 @@ def marked_by(error: InvalidSchedule) -> tuple[Op, ...]:
 
 
 def first_differences(orders: Iterable[Iterable[Op | Turn]], goal: Timeline) -> tuple[Op, ...]:
-    """Return, for each device whose order differs from the goal's, the first operation that stands in another's place.
+    """Return the first wrong operation of each device whose order differs from that of the goal.
 
     >>> from hybridlab import build, simulate
     >>> gpipe, goal = build("gpipe", 2, 2), simulate(build("1f1b", 2, 2), Costs(forward=1, backward=2))
@@ -291,7 +294,7 @@ def first_differences(orders: Iterable[Iterable[Op | Turn]], goal: Timeline) -> 
 
 
 def _sound_times(starts: Any, ends: Any, count: int) -> tuple[Floats, Floats] | None:
-    """Return the earlier and the later time of each pair; None if ``count`` finite times from 0 on are not given for each."""
+    """Return starts and ends in which no operation ends before it starts; None unless each has ``count`` finite times from 0 on."""
     try:
         times = np.array([starts, ends], dtype=np.float64)
     except (TypeError, ValueError, OverflowError):
@@ -302,12 +305,14 @@ def _sound_times(starts: Any, ends: Any, count: int) -> tuple[Floats, Floats] | 
 
 def _drawable(orders: Turns) -> bool:
     """Return whether there is an operation to draw, and no more devices and operations than a picture can show."""
+    # numbers of stages and microbatches, too: the arrays of a timeline have a place for each number below the largest
     ops = [[op for turn in order for op in turn] for order in orders]
     small = len(ops) <= MOST_DEVICES and all(len(order) <= MOST_OPS for order in ops)
     return any(ops) and small and all(op.stage < MOST_OPS and op.microbatch < MOST_OPS for order in ops for op in order)
 
 
 def _is_legal(orders: Turns) -> bool:
+    """Whether orders are a valid schedule."""
     try:
         Schedule(YOURS, orders)
     except InvalidSchedule:

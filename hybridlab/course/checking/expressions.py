@@ -1,4 +1,4 @@
-"""Expressions as data: Python evaluates them, and so does the script of a page. They are never run as a program.
+"""Expressions as data. Python evaluates them, and so does the script of a web page. They are never run as a program.
 
 A rule such as ``"value < truth"`` recognises a mistake. A sentence has expressions in braces, with a format behind a colon:
 ``"{value} microbatches take {value * forward:.1f} ms"``. A formula such as ``"(r - s) % D"`` is the answer of a student. The grammar is a
@@ -26,8 +26,9 @@ Mistake = tuple[Numbers | str, str, str]
 Node = float | str | tuple[Any, ...]
 Names = Mapping[str, Any]
 
+# a field of a sentence, as in "{value / 2:.1f}": the expression, and the format behind a colon
 FIELD = re.compile(r"\{([^{}:]+)(?::([^{}:]*))?\}")
-FORMAT = re.compile(r"(\.\d+)?g|,?\.\d+f")
+FORMAT = re.compile(r"(\.\d+)?g|,?\.\d+f")  # the formats that the script of a page knows, too
 PLAIN = ".10g"  # the format of a field without one
 OPERATORS: dict[type[ast.AST], str] = {
     ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.FloorDiv: "//", ast.Mod: "%", ast.USub: "unary -",
@@ -50,6 +51,7 @@ OPERATIONS: dict[str, Callable[..., Any]] = {
     "in": lambda item, items: item in items,
     "not in": lambda item, items: item not in items,
     "unary -": operator.neg,
+    # an answer is a float, and so is a place computed from it
     "at": lambda items, place: items[int(place)],
     "list": lambda *items: list(items),
     "abs": abs,
@@ -67,13 +69,14 @@ OPERATIONS: dict[str, Callable[..., Any]] = {
 LAZY = ("name", "and", "or", "if")  # operations that do not evaluate all their operands
 ARITHMETIC = ("+", "-", "*", "//", "%", "unary -")  # operations of a formula, which computes with whole numbers
 LONGEST_FORMULA = 200  # characters
+# names, numbers, operators and brackets
 FORMULA_SIGNS = re.compile(r"[A-Za-z0-9_+\-*/%() \t\n]*")
-RUN_TOGETHER = re.compile(r"\d[A-Za-z_]")
+RUN_TOGETHER = re.compile(r"\d[A-Za-z_]")  # "2r" for 2 * r
 
 
 @dataclass(frozen=True)
 class Table:
-    """A function of whole numbers that an expression can call; a page gets all its values.
+    """A function of whole numbers that an expression can call. A page gets a table of its values.
 
     Parameters
     ----------
@@ -105,7 +108,8 @@ class Table:
 
 
 def _levels(values: Mapping[tuple[int, ...], float]) -> Any:
-    if () in values:
+    """Return values by tuples of arguments as nested lists or dicts: a level for each argument."""
+    if () in values:  # no argument is left
         return values[()]
     levels: dict[int, dict[tuple[int, ...], float]] = {}
     for (first, *rest), value in values.items():
@@ -133,11 +137,13 @@ def parsed(text: str) -> Node:
     """
     try:
         return _node(ast.parse(text.strip(), mode="eval").body, text)
-    except (SyntaxError, RecursionError, MemoryError):
+    except (SyntaxError, RecursionError, MemoryError):  # the last two: too many brackets in each other
         raise HybridLabError(f"{text!r} is no expression: write one such as 'value < 3'", "no-expression") from None
 
 
 def _node(tree: ast.AST, text: str) -> Node:
+    """Return the node for a part of an expression; ``text`` is the whole expression, for errors."""
+
     def of(*parts: ast.AST) -> tuple[Node, ...]:
         return tuple(_node(part, text) for part in parts)
 
@@ -156,6 +162,7 @@ def _node(tree: ast.AST, text: str) -> Node:
             return OPERATORS[type(sign)], *of(*operands)
         case ast.IfExp(condition, then, otherwise):
             return "if", *of(condition, then, otherwise)
+        # an index, but no slice and no place in several dimensions
         case ast.Subscript(items, place) if not isinstance(place, (ast.Slice, ast.Tuple)):
             return "at", *of(items, place)
         case ast.List(items):
@@ -178,7 +185,7 @@ def evaluated(node: Node, names: Names) -> Any:
         return names[operands[0]]
     if operation == "if":
         return evaluated(operands[1 if evaluated(operands[0], names) else 2], names)
-    if operation in ("and", "or"):
+    if operation in ("and", "or"):  # their value is a bool here and in the script; in Python it would be an operand
         stop = operation == "or"
         return next((stop for operand in operands if bool(evaluated(operand, names)) is stop), not stop)
     values = [evaluated(operand, names) for operand in operands]
@@ -199,7 +206,7 @@ def sentence_parts(sentence: str) -> tuple[str | tuple[Node, str], ...]:
     >>> sentence_parts("it takes {value:.1f} ms")
     ('it takes ', (('name', 'value'), '.1f'), ' ms')
     """
-    texts = FIELD.split(sentence)  # text, expression, format, text, ...
+    texts = FIELD.split(sentence)  # text, expression, format, text, ...: the groups of FIELD stand between the texts
     for text, form in zip(texts[::3], [*texts[2::3], None], strict=True):
         if "{" in text or "}" in text or not (form is None or FORMAT.fullmatch(form)):
             raise HybridLabError(f"a field in a sentence is such as {{value}} or {{value:.2f}}: {short_repr(sentence)}", "no-field")
@@ -220,6 +227,7 @@ def filled(sentence: str, names: Names) -> str:
 
 
 def _field_text(value: Any, form: str) -> str:
+    """Return the text of a field for a value: a number or a list of them in its format, a text as it is."""
     if isinstance(value, str):
         return value
     return ", ".join(format(each, form) for each in np.ravel(value).tolist())
@@ -284,6 +292,7 @@ def mistake_behind(
     ('fill-alone', '50 ms is the fill')
     """
     known = {**names, "value": value}
+    # two mistakes can have almost the same value, and an answer within the rounding of both
     hits = [(mistake[0], mistake) for mistake in mistakes if not isinstance(mistake[0], str) and meets(value, mistake[0])]
     nearest = min(hits, key=lambda hit: float(np.max(np.abs(np.subtract(value, hit[0])))), default=None)
     recognised = (mistake for mistake in mistakes if isinstance(mistake[0], str) and evaluated(parsed(mistake[0]), known))
@@ -292,7 +301,7 @@ def mistake_behind(
 
 
 def formula_of(text: str, names: Collection[str], what: str) -> Callable[..., int]:
-    """Return a function for a formula of whole numbers, written with + - * // % and brackets: ``function(r=3, s=1, D=4)`` is its value.
+    """Return a function that computes a formula of whole numbers with + - * // % and brackets: ``function(r=3, s=1, D=4)``.
 
     Parameters
     ----------
@@ -323,7 +332,7 @@ def formula_of(text: str, names: Collection[str], what: str) -> Callable[..., in
         advice = f"write {joined[0][0]} * {joined[0][1]}" if joined else "write it with + - * // % and brackets"
         raise HybridLabError(f"{what} cannot be read: {advice}, such as (r + 2 * s) % D, not {short_repr(text)}", "not-a-formula")
     try:
-        node = parsed(" ".join(text.split()))
+        node = parsed(" ".join(text.split()))  # on one line: a line end would end the expression
     except HybridLabError as why:
         if why.code == "no-expression":
             message = f"{what} is not a complete formula: {short_repr(text)}; write one such as (r + 2 * s) % D"
@@ -342,6 +351,7 @@ def formula_of(text: str, names: Collection[str], what: str) -> Callable[..., in
 
 
 def _require_arithmetic(node: Node, names: Collection[str], what: str) -> None:
+    """Refuse a formula with anything but known names, whole numbers and arithmetic."""
     match node:
         case ("name", name):
             if name not in names:
@@ -352,7 +362,7 @@ def _require_arithmetic(node: Node, names: Collection[str], what: str) -> None:
             for operand in operands:
                 _require_arithmetic(operand, names, what)
         case _:
-            if type(node) is not int:  # True is a whole number, too
+            if type(node) is not int:  # isinstance would accept True
                 raise _not_arithmetic(what)
 
 

@@ -1,4 +1,4 @@
-"""A number task as plain data, with which the script of a page judges answers as ``check`` does."""
+"""A number task as plain data, from which the script of a web page judges answers as ``check`` does."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -15,7 +15,7 @@ Refuse = Callable[[Any, str], list[str]]
 
 
 def form_of(key: str) -> dict[str, Any]:
-    """Return a number task, with the numbers on the page, as plain values for JSON.
+    """Return a number task, with the numbers of the text, as plain values for JSON.
 
     Parameters
     ----------
@@ -25,8 +25,8 @@ def form_of(key: str) -> dict[str, Any]:
     Returns
     -------
     dict
-        What ``book/_assets/number_judge.js`` reads: the right values, how far an answer may be from them, and each sentence with its code.
-        The sentence about an answer that is no number ends before that answer.
+        What ``book/_assets/number_judge.js`` reads: the right values, the largest distance of a right answer from them, and each sentence
+        with its code. A sentence that repeats the answer comes without this end: the script adds the answer.
 
     Raises
     ------
@@ -42,7 +42,7 @@ def form_of(key: str) -> dict[str, Any]:
     """
     numbered = [each for each, known in TASKS.items() if known.kind == "number"]
     asked: Question = TASKS[known_name(key, numbered, "task with a number")].instance(None).data
-    nothing = check(key)
+    nothing = check(key)  # the sentences come from check itself, so that page and check cannot differ
     return {
         "key": key,
         "nothing": [nothing.code, nothing.messages[0]],
@@ -56,14 +56,15 @@ def form_of(key: str) -> dict[str, Any]:
 def _number(key: str, asked: Question, place: int) -> dict[str, Any]:
     number = asked.numbers[place]
 
-    def refused(value: Any, shown: str) -> list[str]:
-        """Return the code and the sentence if this number is ``value`` and all others are right, without the end, which shows the value."""
+    def refuse(value: Any, shown: str) -> list[str]:
+        """Return the code and the sentence for an answer with this value, whose other numbers are right, without its end ``shown``."""
         parts = [_plain(each.truth) for each in asked.numbers]
         parts[place] = value
         feedback = check(key, parts if len(parts) > 1 else value)
         return [feedback.code, feedback.messages[0].removesuffix(shown)]
 
     def within(wanted: Numbers) -> Any:
+        # the share of an estimate becomes a distance, which is all that the script compares
         return (number.relative * np.abs(wanted)).tolist() if number.relative else number.tolerance(wanted)
 
     return {
@@ -71,8 +72,8 @@ def _number(key: str, asked: Question, place: int) -> dict[str, Any]:
         "within": within(number.truth),
         "unit": 10.0**-number.decimals if number.needs_rounding else None,
         "ordered": number.ordered,
-        "count": {"most": number.most, "fraction": refused(1.5, "1.5"), "range": refused(0, "0")} if number.whole else None,
-        "fields": [_field(number, label, refused, at) for at, label in enumerate(number.labels)],
+        "count": {"most": number.most, "fraction": refuse(1.5, "1.5"), "range": refuse(0, "0")} if number.whole else None,
+        "fields": [_field(number, label, refuse, at) for at, label in enumerate(number.labels)],
         "nearMiss": _sentence(number.near_miss, number.label),
         "mistakes": [_mistake(each, within, number.label) for each in number.mistakes],
         "fewer": [_mistake(each, lambda wanted: ROUNDED, number.label) for each in number.too_few_decimals],
@@ -82,17 +83,18 @@ def _number(key: str, asked: Question, place: int) -> dict[str, Any]:
     }
 
 
-def _field(number: Number, label: str, refused: Refuse, at: int) -> dict[str, Any]:
-    """Return a field with the sentences about one that is empty, and about one that has no number."""
+def _field(number: Number, label: str, refuse: Refuse, at: int) -> dict[str, Any]:
+    """Return the data of a field: its label, and the sentences for an empty field and for a text that is no number."""
 
-    def having(value: Any) -> Any:
+    def answer_with(value: Any) -> Any:
+        """Return the value of this number with ``value`` in this field, and right values in the others."""
         if not number.ordered:
-            return value and [value]  # the field has the whole list
+            return value and [value]  # one field has the whole list
         if not np.ndim(number.truth):
             return value
         return [value if place == at else wanted for place, wanted in enumerate(_plain(number.truth))]
 
-    return {"label": label, "missing": refused(having(None), ""), "strange": refused(having("x"), "'x'")}
+    return {"label": label, "missing": refuse(answer_with(None), ""), "strange": refuse(answer_with("x"), "'x'")}
 
 
 def _mistake(mistake: Mistake, within: Callable[[Numbers], Any], label: str = "") -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""A run of any order, legal or not: every operation that can run starts as early as it can, and the other ones never start."""
+"""A run of any order, legal or not: each operation that can run starts as early as it can, and the others never start."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -57,19 +57,20 @@ def run_partly(orders: Turns, costs: Costs) -> tuple[list[list[Ran]], list[Stop]
     alone, together = costs.table(len(orders), chunks), costs.pairs(len(orders), chunks)
     every = {op for order in orders for turn in order for op in turn}
     stages = 1 + max((op.stage for op in every), default=0)
-    needed = needed_lines(3, stages, stages).tolist()
+    needed = needed_lines(3, stages, stages).tolist()  # of three planes: forwards, input gradients, weight gradients
     ran: list[list[Ran]] = [[] for _ in orders]
-    made: dict[tuple[int, int], tuple[float, int]] = {}  # by line of the grid and microbatch: the end of the operation, and its device
+    # by line of the grid and microbatch: when the output exists, and the device that has it
+    outputs: dict[tuple[int, int], tuple[float, int]] = {}
 
     def needs(turn: Turn) -> list[tuple[Op, int]]:
         return [(op, line) for op in turn if (line := needed[PLANE[op.kind] * stages + op.stage]) >= 0]
 
     moved = True
-    while moved:
+    while moved:  # a pass in which no turn runs is the last: nothing that anybody waits for will come
         moved = False
         for device, order in enumerate(orders):
             for turn in order[len(ran[device]) :]:
-                sources = [made.get((line, op.microbatch)) for op, line in needs(turn)]
+                sources = [outputs.get((line, op.microbatch)) for op, line in needs(turn)]
                 if None in sources:
                     break
                 arrivals = [end + _latency(costs, sender, device) for end, sender in filter(None, sources)]
@@ -77,12 +78,12 @@ def run_partly(orders: Turns, costs: Costs) -> tuple[list[list[Ran]], list[Stop]
                 end = start + float(together[device] if len(turn) == 2 else alone[CODE[turn[0].kind], device])
                 ran[device].append(Ran(turn, start, end))
                 for op in turn:
-                    made.setdefault((PLANE[op.kind] * stages + op.stage, op.microbatch), (end, device))
+                    outputs.setdefault((PLANE[op.kind] * stages + op.stage, op.microbatch), (end, device))
                 moved = True
     stops = []
     for device, order in enumerate(orders):
         for turn in order[len(ran[device]) :][:1]:
-            op, line = next((op, line) for op, line in needs(turn) if (line, op.microbatch) not in made)
+            op, line = next((op, line) for op, line in needs(turn) if (line, op.microbatch) not in outputs)
             stops.append(Stop(device, op, _op_on_line(op, line, stages, every), ran[device][-1].end if ran[device] else 0.0))
     return ran, stops
 
@@ -110,6 +111,7 @@ class Attempt(Operations):
             "copy_of": copy_of,
         }
         for name, column in columns.items():
+            # the values are frozen
             object.__setattr__(self, name, readonly(np.array(column, dtype=np.intp)))
         values = {"name": "yours", "microbatches": len(copy_of), "paths": paths, "_devices": len(orders)}
         for name, value in values.items():
@@ -137,9 +139,10 @@ class AttemptTimeline(Timeline):
         alive = []
         for device, op in zip(self.schedule.device.tolist(), self.ops, strict=True):
             takes, frees = op.kind is Kind.F, op.kind in (Kind.B, Kind.W)
+            # a backward needs activations while it runs, even if its forward never ran here
             alive.append(max(held[device] + takes, int(frees)))
             held[device] = alive[-1] - frees
-        return np.array(alive) / self.schedule.chunks
+        return np.array(alive) / self.schedule.chunks  # unit: the activations of one microbatch on one device
 
     @property
     def peak_activations(self) -> Floats:
@@ -152,7 +155,7 @@ class AttemptTimeline(Timeline):
 
 def timeline_of(orders: Turns, ran: Sequence[Sequence[Ran]], unit: str | None) -> Timeline:
     """Return the timeline of the turns that ran. If none ran, it has one backward without duration at time 0, which needs no memory."""
-    if not any(ran):
+    if not any(ran):  # a timeline must have an operation
         anchor = next(turn[0] for order in orders for turn in order)
         ran = [[Ran((Op(Kind.B, anchor.stage, anchor.microbatch),), 0.0, 0.0)], *([] for _ in orders[1:])]
     times = np.array([(each.start, each.end) for turns in ran for each in turns for _ in each.turn])
@@ -160,6 +163,8 @@ def timeline_of(orders: Turns, ran: Sequence[Sequence[Ran]], unit: str | None) -
 
 
 def _parts(turn: Turn) -> list[Turn]:
+    """Return a turn as one overlapped pair if it is one, or else a turn for each of its operations."""
+    # a pair is a forward and a full backward of different stages or microbatches
     pair = sorted(turn, key=lambda op: CODE[op.kind])
     overlapped = [op.kind for op in pair] == [Kind.F, Kind.B] and pair[0][1:] != pair[1][1:]
     return [tuple(pair)] if overlapped else [(op,) for op in turn]
@@ -184,7 +189,10 @@ def _latency(costs: Costs, sender: int, receiver: int) -> float:
 
 
 def _op_on_line(waiting: Op, line: int, stages: int, every: set[Op]) -> Op:
-    """Return the operation on a line of the grid that ``waiting`` needs. A backward that is in no order is named as ``waiting`` is."""
+    """Return the operation on a line of the grid that ``waiting`` needs.
+
+    On one line there is a full backward or one of the input alone. If no order has either, it is of the kind that goes with ``waiting``.
+    """
     plane, stage = divmod(line, stages)
     if plane == 0:
         return Op(Kind.F, stage, waiting.microbatch)

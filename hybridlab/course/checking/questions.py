@@ -1,4 +1,4 @@
-"""Tasks whose answer is a number or a list of numbers: the right value, decimals, known mistakes and a hint as data, and one judge."""
+"""Tasks whose answer is a number or a list of numbers. Right values, decimals, known mistakes and hints are data; one judge reads them."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -20,8 +20,8 @@ from hybridlab.course.checking.answers import (
 from hybridlab.course.checking.checking import Feedback, Instance, Task, add_task, right, wrong
 from hybridlab.course.checking.expressions import Mistake, filled, mistake_behind, require_mistakes, require_sentence
 
-EXACT = 1e-9  # a share: how far an answer may be from a right value that needs no rounding
-ROUNDED = 1e-12  # how far an answer with few decimals may be from the right value with as many
+EXACT = 1e-9  # the share by which an answer may differ from a right value that needs no rounding
+ROUNDED = 1e-12  # the largest distance from the right value with fewer decimals; it is only the error of a float
 
 
 @dataclass(frozen=True)
@@ -61,14 +61,13 @@ class Number:
     ordered : bool
         Whether the order of a list matters. If it does not, the right value is sorted, and the answer is a list or a set of any length.
     fields : sequence of str
-        The labels of the fields for the answer on a page without Python. By default there is one, made of ``what``, or one for each number
-        of a list.
+        The labels of the fields for the answer on the site. By default there is one, from ``what``, or one for each number of a list.
 
     Notes
     -----
     In rules and sentences ``value`` is the answer, and ``truth`` the right value. For a list in which the order matters, ``place`` is the
     place of its first wrong number. A sentence has expressions in braces: ``"not {value} ms"``, ``"half of it is {value / 2:.1f} ms"``.
-    The module ``hybridlab.course.checking.expressions`` has the grammar. So everything about a number is data, and a page can have it, too.
+    The module ``hybridlab.course.checking.expressions`` has the grammar. So everything about a number is data, and the site uses it, too.
     """
 
     what: str
@@ -105,7 +104,7 @@ class Number:
     def tolerance(self, wanted: Numbers) -> float:
         """Return the largest distance from ``wanted`` that counts as equal, by the decimals that the task asks for."""
         numbers: list[float] = [wanted] if isinstance(wanted, (int, float)) else np.ravel(wanted).tolist()
-        exact = EXACT * max(1.0, *map(abs, numbers))
+        exact = EXACT * max(1.0, *map(abs, numbers))  # a share of large numbers, and a distance for those near 0
         needs_rounding = not near(numbers, [round(number, self.decimals) for number in numbers], exact)
         return 0.5 * 10.0**-self.decimals + exact if needs_rounding else exact
 
@@ -118,6 +117,7 @@ class Number:
         names = self.names(value)
         if self.meets(value, self.truth):
             return None if self._rounds_to_truth(value) else wrong("wrong-decimal", self.label + filled(self.near_miss, names))
+        # a mistake explains more than a missing decimal, so it comes first
         known = mistake_behind(value, self.mistakes, self.meets, names)
         rounded = known or mistake_behind(value, self.too_few_decimals, lambda value, wanted: near(value, wanted, ROUNDED))
         code, sentence = rounded or (self.code, filled(self.hint, names))
@@ -128,6 +128,7 @@ class Number:
         names = {**self.given, "value": value, "truth": np.asarray(self.truth).tolist()}
         if not isinstance(value, (int, float)) and self.ordered:
             within = self.tolerance(self.truth)
+            # a rule can ask for the first wrong place; 0 if there is none
             pairs = enumerate(zip(value, names["truth"], strict=True))
             names["place"] = next((place for place, (each, wanted) in pairs if not near(each, wanted, within)), 0)
         return names
@@ -138,7 +139,8 @@ class Number:
         return not self.relative and self.tolerance(self.truth) >= 0.5 * 10.0**-self.decimals
 
     def _rounds_to_truth(self, value: Numbers) -> bool:
-        """Whether some numbers with the decimals of the task are nearest to both the answer and the right value; ties have two nearest."""
+        """Whether the answer and the right value round to the same numbers. A tie, such as 0.5, may be rounded in both directions."""
+        # both can be rounded to each multiple of the unit that lies from lowest to highest
         half, unit = self.tolerance(self.truth), 10.0**-self.decimals
         highest, lowest = np.minimum(value, self.truth) + half, np.maximum(value, self.truth) - half
         return not self.needs_rounding or bool((np.floor(highest / unit) * unit >= lowest).all())
@@ -154,12 +156,12 @@ class Number:
         """The known mistakes of an answer that is right, but rounded to fewer decimals than the task asks for."""
         asked = f"but the task asks for {counted(self.decimals, 'decimal')}"
         cuts = () if self.relative else range(self.decimals - 1, 0, -1)
-        told = [f"{{value}} is right to {counted(cut, 'decimal')}, {asked}" for cut in cuts]
-        return [(np.round(self.truth, cut).tolist(), "too-few-decimals", each) for cut, each in zip(cuts, told, strict=True)]
+        sentences = [f"{{value}} is right to {counted(cut, 'decimal')}, {asked}" for cut in cuts]
+        return [(np.round(self.truth, cut).tolist(), "too-few-decimals", each) for cut, each in zip(cuts, sentences, strict=True)]
 
     @property
     def labels(self) -> list[str]:
-        """The labels of the fields for the answer on a page."""
+        """The labels of the fields for the answer on the site."""
         if self.fields:
             return list(self.fields)
         what = self.what.split(" ", 1)[1] if self.what.startswith(("a ", "an ", "the ")) else self.what
@@ -213,6 +215,7 @@ class Question:
         fault = next((fault for fault in faults if fault), None)
         if fault is None:
             return right(self.lesson)
+        # a mistake of the whole answer, such as swapped numbers, explains more than the first wrong number
         mistake = mistake_behind(values, self.mistakes, lambda value, wanted: near(value, wanted, EXACT), self.given)
         return wrong(*mistake) if mistake else fault
 
@@ -222,7 +225,7 @@ def number_task(
 ) -> Callable[[Callable[..., Question]], Callable[..., Question]]:
     """Return a decorator that adds a task with a number for an answer.
 
-    The decorated function returns the question for given sizes. Its defaults are the sizes on the page.
+    The decorated function returns the question for given sizes. Its defaults are the sizes in the text of the lab.
 
     Parameters
     ----------
@@ -230,7 +233,7 @@ def number_task(
         The fields of :class:`~hybridlab.course.tasks.Task`.
     draws : mapping of str to sequence, optional
         For each argument of the function the values from which a seed draws one, so that each student can get other numbers. Without
-        it all students get the numbers on the page.
+        it all students get the numbers of the text.
 
     Examples
     --------
@@ -245,6 +248,7 @@ def number_task(
         def instance(seed: int | None) -> Instance:
             drawn = {}
             if seed is not None:
+                # one generator for all arguments, in the order of ``draws``: a seed always gives the same sizes
                 rng = np.random.default_rng(seed)
                 drawn = {name: values[int(rng.integers(len(values)))] for name, values in (draws or {}).items()}
             asked = asked_with(**drawn)

@@ -1,4 +1,4 @@
-"""A student of a graded course: own sizes and own twists, from a public digest of the course and the student's name."""
+"""A student of a graded course, whose own sizes and twists come from a digest of the names of course and student."""
 
 import hashlib
 import unicodedata
@@ -36,6 +36,7 @@ class Statement:
 
     def __repr__(self) -> str:
         sentences = tuple(filter(None, (self.prompt, self.example)))
+        # laid out as feedback is, with another first line
         return repr(Feedback(True, sentences, self.task)).replace(": passed", f", for {self.student}:", 1)
 
 
@@ -63,6 +64,7 @@ class Student:
     """
 
     def __init__(self, name: str, course: str = COURSE) -> None:
+        # NFC: a letter with an accent is one character on one system, and two on another
         self.name = unicodedata.normalize("NFC", checked_text(name, "name")).strip().casefold()
         self.course = unicodedata.normalize("NFC", checked_text(course, "course")).strip()
         if not self.name:
@@ -70,6 +72,7 @@ class Student:
 
     def seed(self, key: str) -> int:
         """Return the seed of this student and a task, a whole number below 2**32."""
+        # not hash(), which differs from process to process; and no secret, because a laptop must find the same seed
         text = "\n".join(("hybridlab", self.course, self.name, key))
         return int.from_bytes(hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()[:4], "big")
 
@@ -81,19 +84,20 @@ class Student:
         return Statement(task.key, self.name, asked.prompt, asked.data.example if twisted else "")
 
     def check(self, key: str, answer: Any = None) -> Feedback:
-        """Return feedback on this student's answer to a task. It is as that of :func:`check`, for the student's own sizes and twist."""
+        """Return feedback on this student's answer to a task: that of :func:`check`, for the student's own sizes and twist."""
         task = TASKS[known_name(key, TASKS, "task")]
         asked = task.personal(self.seed(key))
         if task.kind == "build" and is_stub(answer):
             answer = None  # nothing handed in yet
         feedback = check_with(task, asked, answer)
         if task.kind == "build":
+            # the rest of the lab needs the function without the twist: these lines go into its saved copy
             then = f"from hybridlab import Student\n\n{asked.data.name} = {self!r}.undo_twist({key!r}, {asked.data.name})"
             feedback = save_if_passed(feedback, asked.data, answer, then)
         return feedback
 
     def undo_twist(self, key: str, function: Callable[..., Any]) -> Callable[..., Any]:
-        """Return a function that does a build as it stands in the text, from one that does it with this student's twist.
+        """Return a function that does a build without this student's twist, from one that does it with the twist.
 
         Raises
         ------
