@@ -312,6 +312,6 @@ def test_a_function_that_changes_an_argument_of_its_own_form_is_refused(key: str
                 argument[:] = 1
         return result
 
-    case = next(case for case in reversed(mine.public_cases) if not case.refused)
-    if any(isinstance(each, (list, dict)) or getattr(each, "ndim", 0) for each in case.arguments):
-        assert not mine._tried(twist.undo(spoils), case).passed
+    few = [mine.public_cases[place] for place in spread(mine)]
+    if any(isinstance(each, (list, dict)) or getattr(each, "ndim", 0) for each in few[-1].arguments):
+        assert not all(mine._tried(twist.undo(spoils), case).passed for case in few)
