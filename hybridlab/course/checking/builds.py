@@ -145,7 +145,7 @@ class Build:
     @cached_property
     def variants(self) -> tuple[Twist, ...]:
         """The twists, and all their combinations of two."""
-        return tuple(self.twists) if any(each.standard for each in self.twists) else variants(self.twists)  # LEGACY
+        return variants(self.twists)
 
     def twisted(self, seed: int) -> "Build":
         """Return the build with the twist that a seed draws; the build itself if it has no twists."""
@@ -154,8 +154,7 @@ class Build:
     def with_twist(self, twist: Twist) -> "Build":
         """Return the build with a twist."""
         mistakes = [changed for each in self.mistakes if (changed := each.twisted(twist))] if twist.mistakes is None else twist.mistakes
-        own = {"judge": twist.judge or self.judge, "mistakes": mistakes, **twist.changes}  # LEGACY
-        return replace(self, twist=twist, untwisted=self, **own)
+        return replace(self, twist=twist, untwisted=self, judge=twist.judge or self.judge, mistakes=mistakes)
 
     @property
     def example(self) -> str:

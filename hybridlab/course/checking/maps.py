@@ -171,10 +171,10 @@ SPLIT_WORDS = of_value(str.split, " ".join)
 # --- numbers ---------------------------------------------------------------------------------------------------------------------
 
 
-def numbers(apply: ChangeInCase, undo: ChangeInCase) -> Map:
+def each_number(apply: ChangeInCase, undo: ChangeInCase) -> Map:
     """Return the map that changes a number, or each number in an array, a list, a tuple or a dict. Floats of an array keep their size.
 
-    >>> numbers(lambda value, case: case[0] - value, lambda value, case: case[0] - value).apply((1, [2.5]), (4,))
+    >>> each_number(lambda value, case: case[0] - value, lambda value, case: case[0] - value).apply((1, [2.5]), (4,))
     (3, [1.5])
     """
     return Map(lambda value, case: _with_numbers(value, apply, case), lambda value, case: _with_numbers(value, undo, case))
@@ -199,7 +199,7 @@ def scaled(factor: float) -> Map:
     >>> scaled(0.5).apply([4, 2.0], ()), scaled(0.5).undo([2.0, 1.0], ())
     ([2.0, 1.0], [4.0, 2.0])
     """
-    return numbers(lambda value, case: value * factor, lambda value, case: value / factor)
+    return each_number(lambda value, case: value * factor, lambda value, case: value / factor)
 
 
 def shifted(by: float) -> Map:
@@ -208,7 +208,7 @@ def shifted(by: float) -> Map:
     >>> shifted(1).apply({"start": 0}, ())
     {'start': 1}
     """
-    return numbers(lambda value, case: value + by, lambda value, case: value - by)
+    return each_number(lambda value, case: value + by, lambda value, case: value - by)
 
 
 def taken_from(total: Callable[[tuple[Any, ...]], float]) -> Map:
@@ -217,7 +217,7 @@ def taken_from(total: Callable[[tuple[Any, ...]], float]) -> Map:
     >>> taken_from(lambda case: case[1]).apply([3, 0], (2, 8))
     [5, 8]
     """
-    return numbers(lambda value, case: total(case) - value, lambda value, case: total(case) - value)
+    return each_number(lambda value, case: total(case) - value, lambda value, case: total(case) - value)
 
 
 def _sums(value: Any) -> Any:

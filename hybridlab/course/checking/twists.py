@@ -77,15 +77,6 @@ class Twist:
     mistakes: Sequence[Any] | None = None
     examples: Sequence[Example] = ()
     rows: "tuple[Twist, ...]" = ()
-    standard: Function | None = None  # LEGACY
-    changes: Mapping[str, Any] = field(default_factory=dict)  # LEGACY
-
-    def __post_init__(self) -> None:  # LEGACY
-        if callable(self.given):
-            object.__setattr__(self, "standard", self.given)
-            object.__setattr__(self, "given", {})
-            object.__setattr__(self, "changes", self.result or {})
-            object.__setattr__(self, "result", None)
 
     @property
     def reminder(self) -> str:
@@ -124,8 +115,6 @@ class Twist:
         >>> Twist("sum", "the result is a sum over 4 ranks", result=scaled(4)).undo(lambda value: 4 * value)(3)
         3.0
         """
-        if self.standard:  # LEGACY
-            return self.standard(function)
         without_twist: Function = self.map.undo(function, ())
         return without_twist
 

@@ -10,7 +10,7 @@ import numpy as np
 from hybridlab.checks import known_name, short_repr
 from hybridlab.course.checking.answers import Unordered, plain_values, require_count, require_text
 from hybridlab.course.checking.builds import KnownMistake
-from hybridlab.course.checking.maps import ChangeInCase, Map, exchanged, like, numbers, of_value, refuse
+from hybridlab.course.checking.maps import ChangeInCase, Map, each_number, exchanged, like, of_value, refuse
 from hybridlab.course.checking.twists import Example, Twist
 from hybridlab.errors import HybridLabError
 from hybridlab.mesh import Mesh
@@ -310,7 +310,7 @@ TWISTS = (
     Twist(
         "microbatches-of-all",
         "`microbatches` counts those of all replicas together, and each replica has the same number of them",
-        given={2: numbers(lambda microbatches, case: microbatches * case[1], lambda microbatches, case: microbatches // case[1])},
+        given={2: each_number(lambda microbatches, case: microbatches * case[1], lambda microbatches, case: microbatches // case[1])},
     ),
     Twist(
         "last-stage-first",

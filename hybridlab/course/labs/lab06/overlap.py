@@ -9,7 +9,7 @@ from hybridlab.checks import counted, short_repr
 from hybridlab.costs import Costs
 from hybridlab.course.checking.answers import Unordered, plain_values, require_count, require_number, require_orders
 from hybridlab.course.checking.builds import Case, KnownMistake
-from hybridlab.course.checking.maps import Map, numbers, one_way, refuse, scaled
+from hybridlab.course.checking.maps import Map, each_number, one_way, refuse, scaled
 from hybridlab.course.checking.twists import Example, Twist
 from hybridlab.errors import HybridLabError
 from hybridlab.schedule import Schedule
@@ -324,7 +324,7 @@ TWISTS = (
     Twist(
         "one-step",
         "ring_time is the time of one step of the ring, which has 2(D-1) steps for D replicas",
-        given={1: numbers(lambda time, case: time / _steps(case), lambda time, case: time * _steps(case))},
+        given={1: each_number(lambda time, case: time / _steps(case), lambda time, case: time * _steps(case))},
         about="ring_time",
     ),
     Twist(

@@ -14,7 +14,7 @@ import numpy as np
 from hybridlab.arrays import Floats
 from hybridlab.checks import short_repr
 from hybridlab.course.checking.builds import Case, KnownMistake
-from hybridlab.course.checking.maps import FunctionMap, Map, numbers, of_value, scaled
+from hybridlab.course.checking.maps import FunctionMap, Map, each_number, of_value, scaled
 from hybridlab.course.checking.twists import Example, Twist
 from hybridlab.course.published import published_ring
 from hybridlab.errors import HybridLabError
@@ -309,7 +309,7 @@ def _weights(values: Floats) -> Floats:
 
 
 RATE = 0.3  # the learning rate of the lab
-SUMS = numbers(lambda value, case: value * len(case[0]), lambda value, case: value / len(case[0]))  # over the ranks, from means
+SUMS = each_number(lambda value, case: value * len(case[0]), lambda value, case: value / len(case[0]))  # over the ranks, from means
 WEIGHTED = of_value(
     lambda values: values / _weights(values) * _weights(values).mean(), lambda values: values * _weights(values) / _weights(values).mean()
 )

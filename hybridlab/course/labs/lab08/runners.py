@@ -17,7 +17,7 @@ from hybridlab.course.checking.answers import near
 from hybridlab.course.checking.builds import Case, KnownMistake
 from hybridlab.course.checking.calls import Later, relayed_from
 from hybridlab.course.checking.checking import Feedback, right, wrong
-from hybridlab.course.checking.maps import REVERSED, SPLIT_WORDS, FunctionMap, Map, each, exchanged, numbers
+from hybridlab.course.checking.maps import REVERSED, SPLIT_WORDS, FunctionMap, Map, each, each_number, exchanged
 from hybridlab.course.checking.partial import run_partly, turns_of
 from hybridlab.course.checking.twists import Example, Twist
 from hybridlab.course.labs.lab07.executors import SIZES, Faults, Watch, lines_of_schedule, order_by_chance, parts_of_a_run
@@ -475,7 +475,7 @@ TWISTS = (
         "means",
         "the function returns the mean over the microbatches in place of the sum: divide each sum by the number of microbatches in the "
         "lines",
-        result=numbers(lambda value, case: value / _microbatches(case), lambda value, case: value * _microbatches(case)),
+        result=each_number(lambda value, case: value / _microbatches(case), lambda value, case: value * _microbatches(case)),
     ),
     Twist("gradient-first", "`work` returns `(gradient, to, output)`", given={1: FunctionMap(result=exchanged((2, 0, 1)))}),
     Twist(

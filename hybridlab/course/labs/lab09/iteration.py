@@ -9,7 +9,7 @@ from hybridlab.checks import counted
 from hybridlab.collectives import Link, all_reduce_time
 from hybridlab.course.checking.answers import plain_values, require_entries, require_number
 from hybridlab.course.checking.builds import Case, KnownMistake
-from hybridlab.course.checking.maps import Map, at, numbers, of_value, renamed, scaled
+from hybridlab.course.checking.maps import Map, at, each_number, of_value, renamed, scaled
 from hybridlab.course.checking.twists import Example, Twist
 from hybridlab.model import Transformer
 from hybridlab.planner import Plan
@@ -279,7 +279,7 @@ def _multiply_by_total(parts: Numbers, case: tuple[Any, ...]) -> Numbers:
 
 def _entry(name: str, old: str, factor: Callable[[Numbers, Numbers], float]) -> Map:
     """Return the map of a dict in which the entry ``name`` has the place of ``old``, times a factor of the model and the plan."""
-    times = numbers(lambda value, case: round(value * factor(*case[:2])), lambda value, case: round(value / factor(*case[:2])))
+    times = each_number(lambda value, case: round(value * factor(*case[:2])), lambda value, case: round(value / factor(*case[:2])))
     return renamed({old: name}).then(at(name, times))
 
 

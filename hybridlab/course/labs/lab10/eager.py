@@ -13,7 +13,7 @@ from hybridlab.arrays import Floats, readonly
 from hybridlab.checks import counted
 from hybridlab.costs import Costs
 from hybridlab.course.checking.builds import Case, KnownMistake
-from hybridlab.course.checking.maps import REVERSED, Map, like, numbers, scaled, taken_from
+from hybridlab.course.checking.maps import REVERSED, Map, each_number, like, scaled, taken_from
 from hybridlab.course.checking.twists import Example, Twist
 from hybridlab.formulas import gpipe_makespan
 from hybridlab.schedule import Kind, Op, Schedule
@@ -222,7 +222,7 @@ TWISTS = (
     Twist(
         "pair",
         "`backward` is the time of a forward and a backward together",
-        given={3: numbers(lambda time, case: case[2] + time, lambda time, case: time - case[2])},
+        given={3: each_number(lambda time, case: case[2] + time, lambda time, case: time - case[2])},
         about="backward",
     ),
     Twist(
@@ -235,7 +235,7 @@ TWISTS = (
         "peaks",
         "the function returns the peak activations of each device, which are min(warm-up + 1, M), in place of its warm-up",
         # a peak above M stands for no warm-up, and stays one that is too long
-        result=numbers(lambda count, case: min(count + 1, case[1]), lambda peak, case: peak - (peak <= case[1])),
+        result=each_number(lambda count, case: min(count + 1, case[1]), lambda peak, case: peak - (peak <= case[1])),
         about="result",
     ),
     Twist(

@@ -11,7 +11,7 @@ from hybridlab.costs import Costs
 from hybridlab.course.checking.answers import plain_values, require_count
 from hybridlab.course.checking.builds import Case, KnownMistake
 from hybridlab.course.checking.checking import Feedback, right, wrong
-from hybridlab.course.checking.maps import numbers, scaled, shifted
+from hybridlab.course.checking.maps import each_number, scaled, shifted
 from hybridlab.course.checking.twists import Example, Twist
 from hybridlab.schedules import build
 from hybridlab.simulation import simulate
@@ -195,7 +195,7 @@ MISTAKES = (
 
 EXAMPLES = (Example((4, 10, 20, 10, 40), 9), Example((4, 10, 20, 5, 40), 0))
 
-OF_ALL_DEVICES = numbers(lambda time, case: time * case[0], lambda time, case: time / case[0])
+OF_ALL_DEVICES = each_number(lambda time, case: time * case[0], lambda time, case: time / case[0])
 
 
 def _none_is_more(count: float, case: tuple[Any, ...]) -> float:
@@ -232,7 +232,7 @@ TWISTS = (
     Twist(
         "last-slower",
         "the function returns the largest M up to `most` such that GPipe is slower than 1F1B with 1, 2 and so on up to M microbatches",
-        result=numbers(
+        result=each_number(
             lambda count, case: count - 1 if count else case[-1],
             lambda count, case: 0 if count == case[-1] else count + 1,
         ),
@@ -241,7 +241,7 @@ TWISTS = (
     Twist(
         "more-than-most",
         "the function returns `most` + 1, and not 0, if there is no such number",
-        result=numbers(_none_is_more, _none_is_more),
+        result=each_number(_none_is_more, _none_is_more),
         about="result",
     ),
 )

@@ -13,7 +13,7 @@ from hybridlab.costs import Costs
 from hybridlab.course.checking.answers import plain_values, require_number
 from hybridlab.course.checking.builds import Case, KnownMistake
 from hybridlab.course.checking.checking import Feedback, right, wrong
-from hybridlab.course.checking.maps import REVERSED, RUNNING_SUMS, Map, numbers, one_way, scaled
+from hybridlab.course.checking.maps import REVERSED, RUNNING_SUMS, Map, each_number, one_way, scaled
 from hybridlab.course.checking.twists import Example, Twist
 
 Times = Sequence[float]  # of each device, in ms
@@ -218,11 +218,11 @@ def _backward_alone(both: Times, case: tuple[Any, ...]) -> list[float]:
 
 
 PAIRS = one_way(lambda backward: [(time - time // 3, time // 3) for time in backward])
-IDLE_TIME = numbers(
+IDLE_TIME = each_number(
     lambda bound, case: len(case[2]) * bound - sum(_work(case)),
     lambda idle, case: (idle + sum(_work(case))) / len(case[2]),
 )
-BEYOND_WORK = numbers(lambda bound, case: bound - max(_work(case)), lambda beyond, case: beyond + max(_work(case)))
+BEYOND_WORK = each_number(lambda bound, case: bound - max(_work(case)), lambda beyond, case: beyond + max(_work(case)))
 
 EXAMPLES = (Example((3, 2, [12, 8], [20, 28], 1), 142),)
 TWISTS = (
