@@ -1,4 +1,4 @@
-"""Functions of the student's own that later labs use: a check that passes saves them as files, and ``part`` finds them again."""
+"""A student's own functions in later labs. A check that passes saves a function as a file, and ``part`` loads it again."""
 
 import builtins
 import importlib.util
@@ -18,21 +18,21 @@ from hybridlab.checks import checked_text, short_repr
 from hybridlab.errors import HybridLabError
 
 FOLDER = "my_parts"  # beside the notebooks
-ELSEWHERE = "HYBRIDLAB_PARTS"  # the environment variable that names another folder
+ELSEWHERE = "HYBRIDLAB_PARTS"  # an environment variable with the name of another folder
 
 
 @dataclass(frozen=True, repr=False)
 class Part:
-    """A function that a lab uses: the student's own, or the library's as long as there is none.
+    """A function that a lab uses: the student's own function, or the library's as long as the student has not built one.
 
     Parameters
     ----------
     name : str
         The name of the function.
     function : callable or None
-        The function itself; calling the part calls it.
+        The function that a call of this object calls.
     source : Path or None
-        The file that has the student's function; None for the library's.
+        The file with the student's function, or None for the library's.
     """
 
     name: str
@@ -41,11 +41,11 @@ class Part:
 
     @property
     def own(self) -> bool:
-        """Whether this is the student's own function."""
+        """Whether the function is the student's own."""
         return self.source is not None
 
     def __call__(self, *arguments: Any, **named: Any) -> Any:
-        """Call the function."""
+        """Call the function and return its result."""
         if self.function is None:
             raise HybridLabError(f"{self.name} has no function yet: build it, or give part() one in its place", "no-function")
         return self.function(*arguments, **named)
@@ -65,13 +65,13 @@ def part(name: str, otherwise: Callable[..., Any] | None) -> Part:
     name : str
         The name of the function, such as ``"ring_all_reduce"``.
     otherwise : callable or None
-        What to use in its place. With None the part has no function until the student has built it.
+        The function to use in its place. With None there is no function until the student has built one.
 
     Raises
     ------
     HybridLabError
-        The name is not that of a function, ``otherwise`` is neither a function nor None, the student's file cannot be run, or it does not
-        define the function. The message names the file and the line.
+        The name cannot be that of a function, ``otherwise`` is neither a function nor None, the student's file cannot be run, or it does
+        not define the function. The message names the file and the line.
 
     Examples
     --------
@@ -85,32 +85,36 @@ def part(name: str, otherwise: Callable[..., Any] | None) -> Part:
     path = folder() / f"{name}.py"
     if not path.is_file():
         return Part(name, otherwise, None)
-    return Part(name, _loaded(name, path), path)
+    return Part(name, _load(name, path), path)
 
 
 def folder() -> Path:
-    """Return the folder of the parts: ``my_parts`` beside the notebook, or what the variable HYBRIDLAB_PARTS names."""
+    """Return the folder of saved functions: ``my_parts`` beside the notebook, or the folder that HYBRIDLAB_PARTS names."""
     return Path(os.environ.get(ELSEWHERE) or FOLDER)
 
 
 def save(name: str, function: Callable[..., Any], then: str = "") -> str:
-    """Write a function to a file of its own, with everything of the notebook that it uses. Return a sentence that says so, or why not.
+    """Save a function to a file of its own, with everything of the notebook that it uses.
+
+    Return a sentence that names the file, or that says why the function was not saved.
 
     Parameters
     ----------
     name : str
         The name of the function.
     function : callable
-        The function.
+        The function of the student.
     then : str
-        A line of code for the end of the file.
+        A line of code for the end of the file, which can replace the function by a changed one.
     """
     path = folder() / f"{name}.py"
     try:
         title = f'"""{name}, saved when its check passed. `part` finds it here."""'
         text = f"{title}\n\n{source_of(function)}" + (f"\n\n{then}\n" if then else "")
-        exec(compile(text, path.name, "exec"), {"__name__": name})  # noqa: S102 - the student's own code: it must run on its own
+        # The file must run alone, without the notebook. A fault is found now, and not in a later lab.
+        exec(compile(text, path.name, "exec"), {"__name__": name})  # noqa: S102 - the student's own code
         path.parent.mkdir(exist_ok=True)
+        # An interrupted write must not leave half a function, so the finished file replaces the old one in one operation.
         unfinished = path.with_suffix(".tmp")
         unfinished.write_text(text, encoding="utf-8")
         unfinished.replace(path)
@@ -120,12 +124,12 @@ def save(name: str, function: Callable[..., Any], then: str = "") -> str:
 
 
 def source_of(function: Callable[..., Any]) -> str:
-    """Return the source of a function and of all names of its notebook that it uses, as a module of its own.
+    """Return the source of a function and of everything in its notebook that it uses, as the text of a module.
 
     Raises
     ------
     HybridLabError
-        The function uses a value that cannot be written down, or its source is not known.
+        The function uses a value that cannot be written as code, or its source is not known.
     """
     imports: dict[str, str] = {}
     pieces: dict[str, str] = {}
@@ -134,18 +138,21 @@ def source_of(function: Callable[..., Any]) -> str:
 
 
 def _collect(function: Any, imports: dict[str, str], pieces: dict[str, str]) -> None:
+    """Add the source of a function or class, and of everything that it uses, to ``pieces``, and its imports to ``imports``."""
     name = function.__name__
     if name in pieces:
         return
+    # A variable of the function around it has no code of its own that could be written to the file.
     if getattr(function, "__closure__", None):
         raise HybridLabError(
-            f"it uses {', '.join(function.__code__.co_freevars)} of the function around it; hand it in as an argument", "not-saved"
+            f"it uses {', '.join(function.__code__.co_freevars)} of the function around it; make it an argument", "not-saved"
         )
     try:
         source = textwrap.dedent(inspect.getsource(function))
     except (OSError, TypeError):
         raise HybridLabError(f"the source of {name} is not known", "no-source") from None
     pieces[name] = ""  # a function may call itself
+    # A class has no globals; those of its module are the same.
     there = function.__globals__ if inspect.isfunction(function) else vars(sys.modules[function.__module__])
     for used in _globals_in(source):
         if used != name and used in there and used not in imports and used not in pieces:
@@ -155,29 +162,33 @@ def _collect(function: Any, imports: dict[str, str], pieces: dict[str, str]) -> 
 
 
 def _add(name: str, value: Any, there: dict[str, Any], imports: dict[str, str], pieces: dict[str, str]) -> None:
-    """Add what makes ``name`` mean ``value``: an import, the source of a function or class of the notebook, or the value itself."""
+    """Add the code that gives ``name`` this ``value``: an import, the source of a function or class, or the value itself."""
     if isinstance(value, ModuleType):
         imports[name] = f"import {value.__name__}" if value.__name__ == name else f"import {value.__name__} as {name}"
+    # Public names come from hybridlab itself, because the modules behind them can change.
     elif getattr(sys.modules["hybridlab"], known := getattr(value, "__name__", ""), None) is value:
         imports[name] = _import("hybridlab", known, name)
+    # A saved function that uses another one loads that one again, so it follows when the student improves it.
     elif isinstance(value, Part):
         imports["Part"] = "from hybridlab import part"
         otherwise = "" if value.own else getattr(value.function, "__name__", "")
         if otherwise.isidentifier():  # not that of a lambda
             _add(otherwise, value.function, there, imports, pieces)
         pieces[name] = f"{name} = part({value.name!r}, otherwise={otherwise if otherwise.isidentifier() else None})\n"
+    # Only names of the notebook need their source. All others can be imported.
     elif getattr(value, "__module__", None) == there.get("__name__") and (inspect.isfunction(value) or inspect.isclass(value)):
         _collect(value, imports, pieces)
     elif hasattr(value, "__module__") and hasattr(value, "__qualname__"):
         imports[name] = _import(value.__module__, value.__qualname__, name)
     else:
         written = repr(value)
+        # A value is plain if its repr is code that gives an equal value. An array or a random generator is not.
         try:
             alike = eval(written, {}) == value  # noqa: S307 - the repr of a value of the student's own notebook
         except Exception:
             alike = False
         if alike is not True:
-            raise HybridLabError(f"it uses {name} of the notebook, which is no plain value; hand it in as an argument", "not-saved")
+            raise HybridLabError(f"it uses {name} of the notebook, which cannot be written as code; make it an argument", "not-saved")
         pieces[name] = f"{name} = {written}\n"
 
 
@@ -186,7 +197,7 @@ def _import(module: str, name: str, alias: str) -> str:
 
 
 def _globals_in(source: str) -> list[str]:
-    """Return the names that a source takes from its surroundings, in order of the alphabet."""
+    """Return the names that a source takes from its surroundings, in alphabetical order."""
 
     def walk(table: symtable.SymbolTable) -> Iterator[str]:
         for symbol in table.get_symbols():
@@ -195,10 +206,12 @@ def _globals_in(source: str) -> list[str]:
         for child in table.get_children():
             yield from walk(child)
 
+    # builtins need no import
     return sorted({name for name in walk(symtable.symtable(source, "<part>", "exec")) if not hasattr(builtins, name)})
 
 
-def _loaded(name: str, path: Path) -> Callable[..., Any]:
+def _load(name: str, path: Path) -> Callable[..., Any]:
+    """Run a saved file and return the function with this name. Raise an error that names the line if this fails."""
     spec = importlib.util.spec_from_file_location(f"my_parts.{name}", path)
     if spec is None or spec.loader is None:
         raise HybridLabError(f"{path} is not a Python file", "unreadable-part")
@@ -206,6 +219,7 @@ def _loaded(name: str, path: Path) -> Callable[..., Any]:
     try:
         spec.loader.exec_module(module)
     except Exception as error:
+        # The traceback also has frames of the library; the student needs the line of this file.
         lines = [place.lineno for place in traceback.extract_tb(error.__traceback__) if place.filename == str(path)]
         where = f"line {lines[-1]} of {path}" if lines else str(path)
         raise HybridLabError(f"{where} raises {type(error).__name__}: {error}; correct the file, or delete it", "unreadable-part") from None

@@ -1,4 +1,4 @@
-"""Values on their way between the grader and a student's process, as JSON: plain values and arrays of numbers, and nothing else."""
+"""Values that travel between the grader and a student's process as JSON: plain values and arrays of numbers, nothing else."""
 
 import base64
 import binascii
@@ -10,24 +10,25 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
-DEEPEST = 20  # lists within lists
-MOST_BITS = 4096  # of a whole number
-MOST_VALUES = 1_000_000  # of a range, or along one axis of an array: more than a line of the worker has room for
-MOST_KEYS = 1000  # of a set, or of a dict whose keys are not text: numbers can be chosen so that finding one needs a look at all others
-DTYPE = re.compile(r"[<>|=]?[biuf]\d{1,2}")  # numpy reads more than this, and some of it with an error of Python's own
-PLAIN_KINDS = "biuf"  # of numpy's types: truth values, whole numbers and floats
+DEEPEST = 20  # levels of lists within lists
+MOST_BITS = 4096  # bits of a whole number, or 1,233 digits; Python reads at most 4,300 digits of a text
+MOST_VALUES = 1_000_000  # values of a range, or along one axis of an array; a line of the worker has no room for so many
+MOST_KEYS = 1000  # keys of a set or dict that are not text: numbers can be chosen so that a search compares all of them
+DTYPE = re.compile(r"[<>|=]?[biuf]\d{1,2}")  # numpy accepts more texts, and some of them raise errors of other types
+PLAIN_KINDS = "biuf"  # kinds of numpy's types: truth values, whole numbers and floats
 
 Json = Any
 
 
 def strict(array: Any) -> Any:
-    """Return an array whose invalid operations, such as 0 / 0, raise an error even in a program that silences numpy's warnings."""
+    """Return an array that raises an error for invalid operations, such as 0 / 0, even if the program silences numpy's warnings."""
     return array.view(_strict_arrays())
 
 
 @functools.cache
 def _strict_arrays() -> Any:
-    import numpy
+    """Return the class of arrays that raise an error for invalid operations."""
+    import numpy  # here, so that a worker whose program does not use it starts faster
 
     def plain(value: Any) -> Any:
         return value.view(numpy.ndarray) if isinstance(value, Strict) else value
@@ -35,7 +36,7 @@ def _strict_arrays() -> Any:
     class Strict(numpy.ndarray):
         def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, out: tuple[Any, ...] = (), **settings: Any) -> Any:
             if out:
-                settings["out"] = tuple(plain(each) for each in out)
+                settings["out"] = tuple(plain(each) for each in out)  # numpy would call this method again for a Strict array
             with numpy.errstate(invalid="raise"):
                 result = getattr(ufunc, method)(*(plain(each) for each in inputs), **settings)
             if out:
@@ -46,7 +47,7 @@ def _strict_arrays() -> Any:
 
 
 class Opaque:
-    """A value of which the other side knows only the name of its type."""
+    """A value of the other process, of which only the name of the type is known here."""
 
     def __init__(self, type_name: str) -> None:
         self.type_name = type_name
@@ -56,16 +57,16 @@ class Opaque:
 
 
 def encoded(value: Any, keep: Callable[[Any], Json] | None = None, depth: int = 0) -> Json:
-    """Return a value as JSON. Text, numbers and lists are themselves; a dict with one name tells of another type.
+    """Return a value as JSON. Texts, numbers and lists stay as they are. A value of another type becomes a dict with one name.
 
     Parameters
     ----------
     value : Any
-        Plain values, arrays of numbers, and lists, tuples, sets and dicts of them. Of any other value the name of its type is left.
+        Plain values, arrays of numbers, and lists, tuples, sets and dicts of them. Any other value becomes the name of its type.
     keep : callable, optional
-        Returns the JSON for a value that is no plain one, such as a function, or None.
+        A function that returns the JSON for another value, such as a function, or None.
     depth : int
-        How many lists contain this value.
+        The number of lists that this value is in.
 
     Examples
     --------
@@ -75,7 +76,7 @@ def encoded(value: Any, keep: Callable[[Any], Json] | None = None, depth: int = 
     {'opaque': 'object'}
     """
     kind = type(value)
-    if value is None or kind is bool or kind is float or kind is str:
+    if value is None or kind is bool or kind is float or kind is str:  # subclasses, such as an IntEnum, are not plain
         return value
     if kind is int:
         return value if value.bit_length() <= MOST_BITS else {"opaque": "whole number of too many digits"}
@@ -91,9 +92,11 @@ def encoded(value: Any, keep: Callable[[Any], Json] | None = None, depth: int = 
         return {"range": [value.start, value.stop, value.step]}
     if value is ...:
         return {"dots": 0}
+    # Both become a Fraction, which is exact. NaN and infinity have no ratio.
     if kind is Fraction or (kind is Decimal and value.is_finite()):
         return {"fraction": [encoded(number) for number in value.as_integer_ratio()]}
     numpy = sys.modules.get("numpy")
+    # The name is compared first, because the function imports numpy.
     if kind.__name__ == "Strict" and kind is _strict_arrays():
         return {"strict": encoded(value.view(numpy.ndarray))}  # type: ignore[union-attr]
     if numpy is not None and (kind is numpy.ndarray or isinstance(value, numpy.generic)) and value.dtype.kind in PLAIN_KINDS:
@@ -104,19 +107,19 @@ def encoded(value: Any, keep: Callable[[Any], Json] | None = None, depth: int = 
 
 
 def decoded(content: Json, find: Callable[[str, Json], Any] | None = None) -> Any:
-    """Return the value that :func:`encoded` has written.
+    """Return the value that :func:`encoded` has turned into JSON.
 
     Parameters
     ----------
     content : JSON
         The value as JSON.
     find : callable, optional
-        Takes the name and the content of what ``keep`` has written, and returns the value.
+        A function that takes the name and the content of the JSON from ``keep``, and returns the value.
 
     Raises
     ------
     ValueError
-        The content is not of this form.
+        The content does not have this form.
 
     Examples
     --------
@@ -128,9 +131,10 @@ def decoded(content: Json, find: Callable[[str, Json], Any] | None = None) -> An
     if not isinstance(content, dict):
         return content
     if len(content) != 1:
-        raise ValueError("a value has one name for its type")
+        raise ValueError("a value must have one name for its type")
     ((name, inner),) = content.items()
     try:
+        # The content comes from a student's program, which must not be able to slow the grader down.
         if name in ("set", "frozenset", "dict") and len(inner) > MOST_KEYS and not _by_text(name, inner):
             return Opaque(name)
         if name in ("tuple", "set", "frozenset"):
@@ -151,9 +155,9 @@ def decoded(content: Json, find: Callable[[str, Json], Any] | None = None) -> An
         if name == "opaque":
             return Opaque(str(inner)[:40])
     except (TypeError, ValueError, AttributeError, ZeroDivisionError, OverflowError, MemoryError, binascii.Error) as why:
-        raise ValueError(f"this is no {name}") from why
+        raise ValueError(f"this is not a {name}") from why
     if find is None:
-        raise ValueError("a value of an unknown type")
+        raise ValueError("the value has an unknown type")
     return find(name, inner)
 
 
@@ -165,11 +169,12 @@ def _array(name: str, dtype: str, shape: list[int], content: str) -> Any:
     import numpy
 
     if not DTYPE.fullmatch(dtype):
-        raise ValueError("an array of other values than numbers")
+        raise ValueError("an array must have numbers")
+    # An array without numbers, shape (0, 10**12), needs no bytes, but programs that walk over it would never end.
     if max(shape, default=0) > MOST_VALUES:
-        raise ValueError("an array of no numbers can have any length along another axis")
+        raise ValueError("an axis of an array is too long")
     kind = numpy.dtype(dtype)
     array = numpy.frombuffer(base64.b64decode(content, validate=True), kind).reshape(shape).copy()
     if kind.kind == "b":
-        array = array.view(numpy.uint8) != 0  # a truth value is 0 or 1, whatever the byte is
+        array = array.view(numpy.uint8) != 0  # the byte can be any, but a truth value is 0 or 1
     return array if name == "array" else array[()]

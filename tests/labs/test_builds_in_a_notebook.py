@@ -68,7 +68,7 @@ def test_the_line_of_the_cell_is_shown(cell: Run) -> None:
     assert "line 3 of your cell, `return lines[devices]`, raises" in " ".join(shown.split())
 
 
-def test_a_passed_function_is_kept_beside_the_notebook_in_a_file_that_can_be_read_and_is_found_again(cell: Run) -> None:
+def test_a_passed_function_is_saved_beside_the_notebook_in_a_file_that_can_be_read_and_is_found_again(cell: Run) -> None:
     cell("def warm_up(device, devices, microbatches):\n    return int(np.minimum(devices - 1 - device, microbatches))")
     shown = cell(
         "def one_f_one_b(devices, microbatches):\n"
@@ -82,7 +82,7 @@ def test_a_passed_function_is_kept_beside_the_notebook_in_a_file_that_can_be_rea
         "    return lines\n"
         "check('lab02.t5', one_f_one_b)"
     )
-    assert "kept as my_parts/one_f_one_b.py" in " ".join(shown.split())
+    assert "saved as my_parts/one_f_one_b.py" in " ".join(shown.split())
     shown = cell("%reset -f\nfrom hybridlab import part\nmine = part('one_f_one_b', otherwise=None)\nprint(mine(1, 1))\nmine")
     assert shown.startswith("['0F0 0B0']\n")
     assert "your own, from my_parts/one_f_one_b.py" in shown

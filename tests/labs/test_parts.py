@@ -1,4 +1,4 @@
-"""Functions of students that a passed check keeps as files, and that later labs load: with all that they use, and with their own errors."""
+"""Functions of students that a passed check saves as files, and that later labs load, with all that they use and with their own errors."""
 
 import importlib
 import linecache
@@ -11,7 +11,7 @@ from cases import in_turn, refusal
 
 import hybridlab
 from hybridlab import check, part
-from hybridlab.course.parts import ELSEWHERE, FOLDER, folder, keep, source_of
+from hybridlab.course.parts import ELSEWHERE, FOLDER, folder, save, source_of
 
 ONE_F_ONE_B = """
 def one_f_one_b(devices, microbatches):
@@ -54,10 +54,10 @@ def in_notebook(*cells: str, name: str = "one_f_one_b") -> Callable[..., Any]:
     return function
 
 
-def test_a_function_that_passes_is_kept_with_all_that_it_uses(parts: Path) -> None:
+def test_a_function_that_passes_is_saved_with_all_that_it_uses(parts: Path) -> None:
     verdict = check("lab02.t5", in_notebook(HELPERS, ONE_F_ONE_B))
     assert verdict.passed
-    assert verdict.messages[-1] == f"kept as {parts.as_posix()}/one_f_one_b.py, where `part` finds it"
+    assert verdict.messages[-1] == f"saved as {parts.as_posix()}/one_f_one_b.py, where `part` finds it"
     mine = part("one_f_one_b", otherwise=max)
     assert (mine.own, mine(2, 3)) == (True, ["0F0 0F1 0B0 0F2 0B1 0B2", "1F0 1B0 1F1 1B1 1F2 1B2"])
     assert repr(mine) == f"one_f_one_b: your own, from {parts.as_posix()}/one_f_one_b.py"
@@ -90,7 +90,7 @@ def test_a_part_without_a_function_says_so_when_it_is_called() -> None:
         part("double", otherwise=None)(2)
 
 
-def test_a_wrong_function_a_solution_and_a_graded_one_are_not_kept(parts: Path) -> None:
+def test_a_wrong_function_a_solution_and_a_graded_one_are_not_saved(parts: Path) -> None:
     right = in_notebook(HELPERS, ONE_F_ONE_B)
     assert not check("lab02.t5", in_notebook("def one_f_one_b(devices, microbatches): return []")).passed
     assert check("lab02.t5", in_notebook(HELPERS, ONE_F_ONE_B.replace("one_f_one_b", "solution"), name="solution")).passed
@@ -98,23 +98,23 @@ def test_a_wrong_function_a_solution_and_a_graded_one_are_not_kept(parts: Path) 
     assert not parts.exists()
 
 
-def test_a_right_function_with_another_name_is_not_kept_and_the_feedback_says_so(parts: Path) -> None:
+def test_a_right_function_with_another_name_is_not_saved_and_the_feedback_says_so(parts: Path) -> None:
     verdict = check("lab02.t5", in_notebook(HELPERS, ONE_F_ONE_B.replace("one_f_one_b", "mine"), name="mine"))
     assert verdict.passed
-    assert verdict.messages[-1] == "not kept for later labs: give your function the name one_f_one_b"
+    assert verdict.messages[-1] == "not saved for later labs: give your function the name one_f_one_b"
     assert not parts.exists()
 
 
-def test_a_function_inside_another_is_not_kept() -> None:
+def test_a_function_inside_another_is_not_saved() -> None:
     function = in_notebook(
         "def outer():\n    factor = 2\n    def double(x): return factor * x\n    return double\ndouble = outer()", name="double"
     )
-    assert "it uses factor of the function around it" in keep("double", function)
+    assert "it uses factor of the function around it" in save("double", function)
 
 
 def test_a_better_function_takes_the_place_of_the_first(parts: Path) -> None:
-    keep("double", in_notebook("def double(x): return x + x", name="double"))
-    keep("double", in_notebook("def double(x): return 2 * x", name="double"))
+    save("double", in_notebook("def double(x): return x + x", name="double"))
+    save("double", in_notebook("def double(x): return 2 * x", name="double"))
     assert "2 * x" in (parts / "double.py").read_text()
     assert [path.name for path in parts.iterdir() if path.name != "__pycache__"] == ["double.py"]
 
@@ -126,21 +126,21 @@ def test_a_better_function_takes_the_place_of_the_first(parts: Path) -> None:
         (["import numpy\nvalues = numpy.zeros(2)", "def double(x): return values"], "uses values"),
     ],
 )
-def test_what_cannot_be_kept_is_told_and_the_check_still_passes(cells: list[str], words: str) -> None:
-    sentence = keep("double", in_notebook(*cells, name="double"))
-    assert sentence.startswith("not kept for later labs: ")
+def test_what_cannot_be_saved_is_named_and_the_check_still_passes(cells: list[str], words: str) -> None:
+    sentence = save("double", in_notebook(*cells, name="double"))
+    assert sentence.startswith("not saved for later labs: ")
     assert words in sentence
 
 
-def test_a_function_without_source_is_not_kept() -> None:
+def test_a_function_without_source_is_not_saved() -> None:
     names: dict[str, Any] = {"__name__": "__main__"}
     exec("def double(x): return 2 * x", names)  # noqa: S102 - source of this test
-    assert "source of double is not known" in keep("double", names["double"])
+    assert "source of double is not known" in save("double", names["double"])
 
 
-def test_a_folder_that_cannot_be_written_is_told(parts: Path) -> None:
+def test_a_folder_that_cannot_be_written_is_named(parts: Path) -> None:
     parts.write_text("a file in the place of the folder")
-    assert keep("double", in_notebook("def double(x): return 2 * x", name="double")).startswith("not kept for later labs: ")
+    assert save("double", in_notebook("def double(x): return 2 * x", name="double")).startswith("not saved for later labs: ")
 
 
 @in_turn(
@@ -177,7 +177,7 @@ def test_the_names_that_a_function_uses_come_along(source: str, used: list[str])
         ("", ["does not define the function double"]),
     ],
 )
-def test_a_file_that_cannot_be_used_is_told_with_its_line(text: str, words: list[str]) -> None:
+def test_a_file_that_cannot_be_used_is_named_with_its_line(text: str, words: list[str]) -> None:
     folder().mkdir(exist_ok=True)
     (folder() / "double.py").write_text(text)
     with refusal("unreadable-part", *words):
@@ -190,21 +190,21 @@ def test_the_folder_stands_beside_the_notebook(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_a_part_may_use_a_part() -> None:
-    keep("double", in_notebook("def double(x): return 2 * x", name="double"))
+    save("double", in_notebook("def double(x): return 2 * x", name="double"))
     names = {"__name__": "__main__", "double": part("double", otherwise=max)}
     cell("def fourfold(x): return double(double(x))", names)
-    assert keep("fourfold", names["fourfold"]).startswith("kept as ")
+    assert save("fourfold", names["fourfold"]).startswith("saved as ")
     assert part("fourfold", otherwise=max)(3) == 12
 
 
-def test_what_stands_in_for_a_part_is_kept_with_the_part_that_uses_it() -> None:
+def test_what_stands_in_for_a_part_is_saved_with_the_part_that_uses_it() -> None:
     names: dict[str, Any] = {"__name__": "__main__", "part": part}
     cell("def thrice(x): return 3 * x", names)
     names["triple"] = part("triple", otherwise=names["thrice"])
     cell("def ninefold(x): return triple(triple(x))", names)
-    assert keep("ninefold", names["ninefold"]).startswith("kept as ")
+    assert save("ninefold", names["ninefold"]).startswith("saved as ")
     assert part("ninefold", otherwise=max)(2) == 18
-    keep("triple", in_notebook("def triple(x): return 4 * x", name="triple"))
+    save("triple", in_notebook("def triple(x): return 4 * x", name="triple"))
     assert part("ninefold", otherwise=max)(2) == 32
 
 

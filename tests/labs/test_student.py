@@ -183,7 +183,7 @@ def test_a_twisted_function_passes_for_its_student_alone() -> None:
 
 def test_a_kept_function_does_the_task_of_the_page(parts: Path) -> None:
     feedback = student_with("lab03.t3", "one-held").check("lab03.t3", peaks)
-    assert "kept as" in feedback.messages[-1]
+    assert "saved as" in feedback.messages[-1]
     kept = part("peaks", otherwise=None)
     assert kept.source == parts / "peaks.py"
     assert peaks(["0F0 0F1 0B0 0B1"]) == [3]

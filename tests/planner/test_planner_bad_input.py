@@ -132,7 +132,7 @@ def test_searches_and_calibrations_that_cannot_be(call: Any, code: str, words: s
     (lambda: comparisons.sweeps(3), "points must be a list of points"),
     (lambda: comparisons.sweeps([3]), "a point of a sweep must map columns to values, not 3"),
     (lambda: comparisons.sweeps([{"schedule": "1f1b"}]), "a point of a sweep lacks devices, microbatches, chunks"),
-    (lambda: comparisons.compared("a", "b", [1], [1, 2]), "ours and theirs must be two lists of the same length, not of shapes (1,) and (2,)"),
+    (lambda: comparisons.compared("a", "b", [1], [1, 2]), "ours and theirs must be lists of the same length, not of shapes (1,) and (2,)"),
     (lambda: comparisons.compared("a", "b", [NAN], [1]), "ours and theirs must be finite numbers"),
     (lambda: comparisons.compared("a", "b", [float("inf")], [float("inf")]), "ours and theirs must be finite numbers"),
     (lambda: comparisons.compared("a", "b", ["x"], [1]), "ours must be a number or an array of numbers, not ['x']"),

@@ -93,7 +93,7 @@ def compared(what: str, source: str, ours: Any, theirs: Any, *, difference: bool
     own, published = numbers(ours, "ours"), numbers(theirs, "theirs")
     if own.shape != published.shape or own.ndim != 1:
         raise HybridLabError(
-            f"ours and theirs must be two lists of the same length, not of shapes {own.shape} and {published.shape}",
+            f"ours and theirs must be lists of the same length, not of shapes {own.shape} and {published.shape}",
             "wrong-length" if own.ndim == published.ndim == 1 else "wrong-shape",
         )
     if not np.isfinite(own).all() or not np.isfinite(published).all():
