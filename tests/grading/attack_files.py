@@ -1,14 +1,14 @@
-"""Attacks on the grader: submissions of which one task is solved, and more points are wanted for the others.
+"""Attacks on the grader: submissions in which one task is solved, and which try to get points for the others, too.
 
-Each file in the folder ``attacks`` is one attack, and its folder says on what. The file begins with its aim. Then come its cells, each
-below a line that says where it is put:
+Each file in the folder ``attacks`` is one attack, and the name of its folder says what it attacks. The file begins with its aim. Then come
+its cells. The line above a cell says where it is put:
 
 - ``# %% above``: above the honest cells.
 - ``# %% below``: below them.
-- ``# %% instead``: nowhere. Its code runs here, and changes the list ``cells`` that is handed in.
+- ``# %% instead``: nowhere. Its code runs in this process, and changes the list ``cells`` that is handed in.
 
-A cell has the names of ``FIRST_LINES``, and whatever the cells above it define. An attack has failed if the marks are exactly those of its
-honest part. Never run a file: nothing protects this machine from it but the sandbox of the grader.
+A cell can use the names of ``FIRST_LINES`` and all that the cells above it define. An attack has failed if the marks are exactly those of
+the solved task. Never run a file: only the sandbox of the grader protects a machine from it.
 """
 
 import re
@@ -28,7 +28,7 @@ PORT, WATCHED = "{port}", "{watched}"
 def claim(answer, function=None):
     for key, kind in others.items():
         check(key, (function or (lambda *given: answer)) if kind == "build" else answer)
-"""  # of each cell: the kinds of what is not solved, a port of this machine, a folder for everyone, and a function that hands in for all
+"""  # of each cell: the kinds of unsolved tasks, a port of this machine, a folder for everyone, and a function that answers all tasks
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class Attack:
     Parameters
     ----------
     on : str
-        What it attacks.
+        What it attacks: the name of its folder.
     name : str
         A short name, such as ``"patched-checker"``.
     placed : tuple of (str, str)

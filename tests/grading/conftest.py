@@ -1,4 +1,4 @@
-"""Fixtures for tests of grading: time without end, a world to mark in, a server nobody may reach, and a folder nobody may change."""
+"""Fixtures for tests of grading: no limits of time, a world to mark in, and a server and a folder that no worker may reach."""
 
 import contextlib
 import shutil
@@ -16,7 +16,7 @@ from hybridlab.course.grading import launch
 
 @pytest.fixture(scope="session", autouse=True)
 def patience() -> Iterator[None]:
-    """Let workers that are started without limits have all the time they need, so that a busy machine costs no points."""
+    """Give workers without limits of their own all the time that they need, so that a busy machine costs no points."""
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(launch, "Limits", lambda: PATIENT)
         yield
@@ -29,7 +29,7 @@ def world() -> World:
 
 
 class Listener:
-    """A server for TCP and UDP on this machine that keeps what it receives.
+    """A server for TCP and UDP on this machine that remembers what it receives.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""A class for the tests of grading: copies of labs with right answers in them, the command, and workers that all tests share."""
+"""A class of students for the tests of grading: copies of labs with answers, the command, and workers that all tests share."""
 
 import atexit
 import contextlib
@@ -31,7 +31,7 @@ from hybridlab.course.grading import launch
 from hybridlab.course.grading.sandbox import Limits
 launch.Limits = lambda: Limits({PATIENT.seconds_a_cell}, {PATIENT.seconds_a_notebook})
 command()
-"""  # the command, with time without end for right answers; Ctrl-C reaches it also if a shell runs these tests in the background
+"""  # the command without a limit of time that a right answer reaches; Ctrl-C stops it, even where a shell runs the tests in the background
 needs_bubblewrap = pytest.mark.needs("bwrap")
 _OPEN = contextlib.ExitStack()  # open until the tests end
 atexit.register(_OPEN.close)
@@ -44,7 +44,7 @@ def hybridlab(*arguments: object, secret: str | None = SECRET) -> Result:
 
 @cache
 def shared_launcher() -> Launcher:
-    """Return what starts workers. What they need is built once for all tests of a process."""
+    """Return a launcher of workers. What they need is built once for all tests of a process."""
     return _OPEN.enter_context(launcher(limits=PATIENT))
 
 
@@ -60,7 +60,7 @@ def quick_sandbox(monkeypatch: pytest.MonkeyPatch, workers: Launcher | None = No
 
 
 def right_answer(key: str, student: str = "") -> str:
-    """Return a cell with the right answer to a task, for a student's own sizes and twist; without a name for those on the page."""
+    """Return a cell with the right answer to a task, for a student's own sizes and twist; without a name, for those of the text."""
     spec, task = lab_spec(key[:5]), TASKS[key]
     data = (task.personal(Student(student).seed(key)) if student else task.instance(None)).data
     if isinstance(data, Build) and data.twist is not None:

@@ -1,7 +1,7 @@
 """Mark submissions in tests: one runtime for all tests, workers with all the time they need, and the cells of a lab's own notebook.
 
-No test leans on the speed of the machine. Right answers have a limit that nothing reaches (``PATIENT``). What never ends is cut off after a
-moment (``MOMENT``): it would be cut off after any time.
+No test depends on the speed of the machine. Right answers have limits that they never reach (``PATIENT``). What never ends is stopped after
+a moment (``MOMENT``), because any limit would stop it.
 """
 
 import struct
@@ -24,7 +24,7 @@ from hybridlab.course.grading.specs import LabSpec, spec_of
 
 PATIENT = Limits(seconds_a_cell=300.0, seconds_a_notebook=3000.0)
 DEADLINE = 240.0  # seconds for work that could wait for ever, far more than any needs on a busy machine, and less than a cell may take
-MOMENT = 0.25  # seconds for what never ends
+MOMENT = 0.25  # seconds for a cell that never ends
 _FOLDERS: list["tempfile.TemporaryDirectory[str]"] = []  # they live as long as the tests
 
 
@@ -41,7 +41,7 @@ class World:
     limits : Limits
         What a worker may use.
     endless : collection of str
-        Cells that never end, or leave behind what does not: a worker that has run one has a moment for each request from then on.
+        Cells that never end, or that leave behind a thread that never ends. From such a cell on, the worker has a moment for each request.
     """
 
     runtime: Runtime
@@ -68,7 +68,7 @@ class World:
 
 
 class _Hurried(Session):
-    """A session in which what never ends has a moment, and everything else all its time."""
+    """A session that gives a worker only a moment for each request, once it has run a cell that never ends."""
 
     def __init__(self, *arguments: Any, endless: Collection[str], **named: Any) -> None:
         self._endless, self._hurries = endless, False
@@ -100,7 +100,7 @@ def lab_spec(lab: str) -> LabSpec:
 
 
 def honest_cells(lab: str, solved: Iterable[str] | None = None) -> list[CodeCell]:
-    """Return the answer cells of a copy in which some tasks, by default the cheapest number, are solved by the reference solution."""
+    """Return the answer cells of a copy in which some tasks, by default the number task with the fewest points, are solved."""
     spec = lab_spec(lab)
     solved = {cheapest(spec)} if solved is None else set(solved)
     return [CodeCell(spec.solutions[key] if key in solved else stub, key, "") for key, stub in spec.stubs.items()]
@@ -117,7 +117,7 @@ def cell(source: str, task: str = "") -> CodeCell:
 
 
 def verdict(program: bytes, machine: int, call: int, argument: int = 0) -> int:
-    """Return what a filter says about a call with this first argument, by running it as the kernel does."""
+    """Run a filter as the kernel does, and return its verdict on a call with this first argument."""
     lines = list(struct.iter_unpack("HBBI", program))
     place, held = 0, 0
     while True:
@@ -133,7 +133,7 @@ def verdict(program: bytes, machine: int, call: int, argument: int = 0) -> int:
 
 
 def in_time(work: Callable[[], Any]) -> Any:
-    """Return what work returns; fail if it takes for ever. Whatever it raises, is raised here."""
+    """Run ``work``, and return its result or raise its error; fail if it takes longer than ``DEADLINE``."""
     found: list[Any] = []
 
     def run() -> None:

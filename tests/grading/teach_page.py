@@ -1,7 +1,7 @@
 """The commands on the page for instructors: `python tests/grading/teach_page.py refresh` runs them and stores what they print.
 
-They run as a student and an instructor would run them: a student's commands in one folder, an instructor's in another. Between them ten
-students work. Each block of the page that begins with ````console has commands, with what they print below each.
+They run as people would run them: a student's commands in one folder, an instructor's in another. Between the commands, ten students work
+on their copies. Each block of the page that begins with ````console has commands, and below each command its output.
 """
 
 import json
@@ -42,7 +42,7 @@ check("lab02.t2", "::error::=HYPERLINK(1)")
 os.system("touch /tmp/graded; kill -9 -1")
 os._exit(0)
 """
-# The command, in which a submission has time on a busy machine, and a cell the seconds that the page tells.
+# The command: a submission has enough time on a busy machine, and a cell has the seconds that the page names.
 COMMAND = (
     "from hybridlab.course.grading import launch; from hybridlab.course.grading.sandbox import Limits; "
     "launch.Limits = lambda: Limits(seconds_a_notebook=3000.0); from hybridlab.__main__ import command; command()"
@@ -99,7 +99,7 @@ def run_blocks(shown: Iterable[Shown], folder: Path) -> Iterator[Shown]:
 
 
 def prepare(command: str, laptop: Path, course: Path) -> None:
-    """Do what people have done before a command of the page: work on a copy, and hand it in."""
+    """Do what people do before a command of the page: work on a copy, hand it in, or export a gradebook."""
     if command.startswith("hybridlab check"):
         answer(laptop / "lab02.ipynb", half(Student("ben")))
     if command == "ls submissions":
@@ -143,7 +143,7 @@ def answer(notebook: Path, write: Write) -> None:
 
 
 def right(student: Student) -> Write:
-    """Return what writes the right answers of a student."""
+    """Return a function that writes the right answers of a student."""
 
     def write(key: str) -> str:
         asked = TASKS[key].personal(student.seed(key))
@@ -158,7 +158,7 @@ def right(student: Student) -> Write:
 
 
 def half(student: Student) -> Write:
-    """Return what writes half of the answers of a student: a number is wrong, a line is missing, and one build is the published one."""
+    """Return a function that writes a student's answers, half of them right: one is wrong, one is empty, and one is the public solution."""
 
     def write(key: str) -> str:
         if key == "lab02.t2":

@@ -1,4 +1,4 @@
-"""Run the page of published claims as the book runs it: all cells in order, with shared variables."""
+"""The page of published claims, run as the book runs it: all cells in order, with shared variables."""
 
 import ast
 import os
@@ -33,7 +33,7 @@ def inside(folder: str) -> Iterator[None]:
 
 
 def run_page(folder: str = "book") -> dict[str, Any]:
-    """Run all cells except the last, and return their variables; ``judged`` are the tables.
+    """Run all cells except the last, and return their variables; ``tables`` has the tables that they show.
 
     The last cell is left out because it gives the summary to the book.
     """

@@ -1,4 +1,4 @@
-"""Honest solutions of builds with a twist: the published solution, changed by what the lab's ``honest.py`` says about the twist."""
+"""Honest solutions of builds with a twist: the published solution, changed by the function for this twist in the lab's ``honest.py``."""
 
 import re
 from collections.abc import Callable
@@ -18,14 +18,14 @@ Change = Callable[[Function], Function]  # from a function that does the task in
 
 @cache
 def changes() -> dict[tuple[str, str], Change]:
-    """Return what the files ``honest.py`` of the labs say, by the key of the task and the name of the twist."""
+    """Return the changes in all files ``honest.py`` of the labs, by the key of the task and the name of the twist."""
     labs = sorted(path.parent.name for path in LABS.glob("lab*/honest.py"))
     listed = [getattr(import_module(f"{lab}.honest"), "TWISTED", {}) for lab in labs]
     return {(key, name): change for of_lab in listed for key, of_build in of_lab.items() for name, change in of_build.items()}
 
 
 def honest(key: str, twist: Twist, last_change_first: bool = False) -> Function:
-    """Return the published solution with a twist. Of two changes, the order must not matter."""
+    """Return the published solution with a twist. Where a twist is two changes, their order must not matter."""
     names = [each.name for each in twist.rows or (twist,)]
     return reduce(
         lambda function, name: changes()[key, name](function), names[:: -1 if last_change_first else 1], solutions_of(key[:5])[key]
@@ -33,7 +33,7 @@ def honest(key: str, twist: Twist, last_change_first: bool = False) -> Function:
 
 
 def spread(build: Build, count: int = 6) -> list[int]:
-    """Return the places of a few public cases from the smallest to the largest, without the last ones, which take longest."""
+    """Return the places of a few public cases, from small to large; the largest take too long."""
     size = max(len(build.public_cases) * 3 // 4, 1)
     return sorted({size * place // count for place in range(count)} | {min(1, size - 1)})
 
@@ -58,7 +58,7 @@ def honest_cell(key: str, twist: Twist, name: str, published: str) -> str:
 
 
 def own_call(key: str, twist: Twist, changes: str = "TWISTED") -> str:
-    """Return the source that makes an honest solution with a twist from ``solution``.
+    """Return the source of a call that changes ``solution`` into an honest solution with a twist.
 
     >>> from hybridlab.course.tasks import Twist
     >>> own_call("lab15.t3", Twist("sums", "times are sums"))

@@ -1,4 +1,4 @@
-"""Draw the different instances of a task with numbers, each once: many seeds draw the same one."""
+"""The instances of a number task, each once, although many seeds draw the same one."""
 
 from functools import cache
 
@@ -10,7 +10,7 @@ SEEDS = range(200)
 
 @cache
 def instances_of(key: str) -> dict[int, Instance]:
-    """Return each instance of a task that ``SEEDS`` draw, under the first seed that draws it."""
+    """Return each instance of a task that any of ``SEEDS`` draws, by the first seed that draws it."""
     first: dict[int, tuple[int, Instance]] = {}
     for seed in SEEDS:
         instance = TASKS[key].instance(seed)

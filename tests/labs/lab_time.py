@@ -1,7 +1,7 @@
 """How long a lab takes, by one rule for all labs: `python tests/labs/lab_time.py labs/lab03*.ipynb` prints the minutes of each part.
 
 The rule counts what a student sees. It leaves out what is folded: solutions, answers, the bodies of `<details>`, hidden code. Optional
-parts are counted by the same rule, on their own. A task's minutes include its cell, and a bet or a view is no output beside.
+parts are counted by the same rule, on their own. The minutes of a task include its cell. A bet or a view does not count as an output, too.
 """
 
 import re
@@ -39,7 +39,7 @@ MINUTES: Mapping[str, float] = {
     "views": VIEW,
     **{f"{kind} tasks": minutes for kind, minutes in TASK.items()},
     "lines to build": BUILD_LINE,
-}  # of one piece of each part
+}  # minutes of one of each
 NO_INPUT = {"hide-input", "remove-input", "hide-cell", "remove-cell"}
 NO_OUTPUT = {"hide-output", "remove-output", "hide-cell", "remove-cell"}
 VIEWS = set(widgets.__all__) - {"Bet", "Revealed"}
@@ -48,7 +48,7 @@ KEY = re.compile(r'\bcheck\(\s*"(lab\d+\.t\d+)"')
 
 @dataclass(frozen=True)
 class LabTime:
-    """The pieces of each part of a lab: those that everyone works through, and those of the optional parts."""
+    """The numbers of words, lines, outputs, tasks and so on in a lab: in the core, which everyone works through, and in optional parts."""
 
     core: Mapping[str, int]
     optional: Mapping[str, int]
@@ -71,7 +71,7 @@ def time_of(cells: Iterable[Cell]) -> LabTime:
     """Return the time that a lab with these cells takes."""
     core: Counter[str] = Counter()
     optional: Counter[str] = Counter()
-    open_task = core, ""  # where the task of the last cell for an answer counts, and its kind
+    open_task = core, ""  # the counter of the last task, because its solution comes later, and the kind of this task
     for cell, folds in with_folds(cells):
         pieces = optional if any(map(OPTIONAL.match, folds)) else core
         if "solution" in cell.tags:
@@ -111,7 +111,7 @@ def lines_of(code: str, comments: bool = True) -> list[str]:
 
 
 def words_of(text: str) -> int:
-    """Return the number of words that a reader sees: without bodies of details, tags, addresses of links, and signs alone."""
+    """Return the number of words that a reader sees. Folded text, tags, addresses of links and signs alone do not count."""
     text = re.sub(r"(</summary>).*?</details>", r"\1", text, flags=re.DOTALL)
     text = re.sub(r"</?[a-z][^>]*>|\]\([^)]*\)", " ", text)
     return sum(bool(re.search(r"\w", word)) for word in text.split())

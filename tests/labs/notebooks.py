@@ -1,4 +1,4 @@
-"""Read the cells of a stored notebook as plain JSON, because importing nbformat takes seconds."""
+"""The cells of a stored notebook, read as plain JSON, because an import of nbformat takes seconds."""
 
 import json
 import re
@@ -56,14 +56,14 @@ def cells_of(path: Path) -> tuple[Cell, ...]:
 
 
 def is_folded(title: str) -> bool:
-    """Return whether the section with this title is a worked solution, an answer or an optional part, which stand folded."""
+    """Return whether a section with this title is folded: a worked solution, an answer or an optional part."""
     return bool(ANSWERS.match(title) or OPTIONAL.match(title))
 
 
 def with_folds(cells: Iterable[Cell]) -> Iterator[tuple[Cell, tuple[str, ...]]]:
-    """Return each cell with the titles of the folded sections around it, the outermost first; a heading belongs to its own section.
+    """Yield each cell with the titles of the folded sections around it, the outermost first.
 
-    A section ends where the next heading of the same or of a higher level stands.
+    A heading belongs to its own section. The section ends at the next heading of the same or of a higher level.
     """
     open_sections: list[tuple[int, str]] = []
     for cell in cells:

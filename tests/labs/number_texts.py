@@ -1,4 +1,4 @@
-"""What readers may write into the fields of a number task on a page, and what Python reads in it."""
+"""Texts that readers may write into the fields of a number task on the site, and the answers that Python gets for them."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -30,18 +30,18 @@ STRANGE: list[tuple[str, Any]] = [
 
 
 def verdicts(folder: Path, asked: Sequence[tuple[Any, Sequence[Sequence[str]]]], scripts: Path = ASSETS) -> list[list[dict[str, Any]]]:
-    """What the script of a page says about rows of texts in the fields of a form, for several forms in one process."""
+    """Return the feedback of the site's script on rows of texts in the fields of a form, for several forms in one process."""
     said: list[list[dict[str, Any]]] = run(folder, JUDGED, [{"form": form, "rows": rows} for form, rows in asked], scripts)
     return said
 
 
 def as_text(value: Any) -> str:
-    """A number, or a list of them, as a reader writes it."""
+    """Return a number, or a list of them, as a reader writes it."""
     return ", ".join(map(as_text, value)) if isinstance(value, list) else repr(value)
 
 
 def texts_of(question: Question, answer: Any) -> list[str] | None:
-    """The texts for the fields of a question, or None if the answer has another shape than they have."""
+    """Return the texts of an answer for the fields of a question; None if the answer does not fit into the fields."""
     parts = answer if len(question.numbers) > 1 else [answer]
     texts: list[str] = []
     if type(parts) is not list or len(parts) != len(question.numbers):
@@ -60,7 +60,7 @@ def _fits(number: Number, value: Any) -> bool:
 
 
 def answer_in(question: Question, values: Sequence[Any]) -> Any:
-    """The answer whose values stand in the fields of a question."""
+    """Return the answer for these values in the fields of a question."""
     left = list(values)
     parts = []
     for number in question.numbers:
@@ -70,7 +70,7 @@ def answer_in(question: Question, values: Sequence[Any]) -> Any:
 
 
 def near_misses(value: float, rng: np.random.Generator) -> Iterator[float]:
-    """Numbers beside a value: one or some units of each decimal away, rounded, scaled, and with the last bit changed."""
+    """Yield numbers near a value: some units of a decimal away, rounded, scaled, and with the last bit changed."""
     yield from (value, -value, 1 / value if value else 1.0, np.nextafter(value, math.inf), np.nextafter(value, -math.inf))
     for decimals in range(-1, 5):
         unit = 10.0**-decimals

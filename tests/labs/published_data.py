@@ -1,4 +1,4 @@
-"""What tests/data says about the published documents: figures that they print, runs of their program, and claims with right values."""
+"""The files in tests/data on the published documents: figures that they print, runs of their program, and claims with right values."""
 
 import json
 import re

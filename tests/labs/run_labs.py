@@ -1,13 +1,12 @@
 """Run each lab once, then compare its outputs with the stored ones, or store the outputs: `python tests/labs/run_labs.py check labs`.
 
-`check` runs each lab whose result was not kept from an earlier run (see `book/_ext/executed.py`). Then nbval, a pytest plugin, compares
+`check` runs each lab whose result was not saved in an earlier run (see `book/_ext/executed.py`). Then nbval, a pytest plugin, compares
 the outputs with its own options, in one test for each cell. `refresh` stores the outputs instead, in normal form.
 
-Stored outputs must be the same on every machine. Text, figures as PNG and results are kept. Five things are left out: the state and the
+Stored outputs must be the same on every machine. Text, figures as PNG and results are stored. Five things are left out: the state and the
 ids of widgets and the figures as SVG (the book takes them from the run itself), timings, the Python version of this machine, and paths in
-tracebacks. A second refresh
-changes nothing except the pictures of measured times in lab 8: where only measured numbers of a printed text differ, it keeps the
-stored text.
+tracebacks. A second refresh changes nothing except the pictures of measured times in lab 8. Where a printed text differs in measured
+numbers alone, the stored text stays.
 
 nbval compares printed text, the text of results and of widgets, and errors. It does not compare pictures, because their last pixels
 differ between builds of a font library, and it does not compare the numbers that `measured.cfg` leaves out. So a lab prints the numbers
@@ -55,7 +54,7 @@ def check(labs: Iterable[Path]) -> int:
     for path, lab in executed({path: nbformat.read(path, as_version=4) for path in labs}):
         print(f"{path.name} has {'stopped' if isinstance(lab, LabError) else 'run'}", flush=True)
         runs[path] = lab.lab if isinstance(lab, LabError) else lab  # the output shows which cell failed
-    settings = ("-c", str(ROOT / "pyproject.toml"), "--override-ini=addopts=")  # which leave nbval out
+    settings = ("-c", str(ROOT / "pyproject.toml"), "--override-ini=addopts=")  # the options there leave nbval out
     return int(pytest.main(["-q", *settings, *map(str, runs)], plugins=[Judge(runs)]))
 
 

@@ -1,4 +1,4 @@
-"""Take the worked solutions of the labs from their cells tagged `solution`, with the cells that come before them."""
+"""The worked solutions of the labs, from their cells with the tag `solution`. The names that these cells need are defined here."""
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -68,7 +68,7 @@ def is_solution(cell: Cell) -> bool:
 
 
 def task_cells(lab: str) -> Iterator[tuple[Cell, Cell]]:
-    """Return two cells for each solution: the last cell above it in which a student answers, and the one that has the solution."""
+    """Yield two cells for each solution: the last cell above it in which a student answers, and the solution itself."""
     answer = None
     for cell in lab_cells(lab):
         if "task" in cell.tags:
@@ -79,7 +79,7 @@ def task_cells(lab: str) -> Iterator[tuple[Cell, Cell]]:
 
 
 def handed_in(source: str) -> tuple[str, Any]:
-    """Return the task's key and the answer from the only call of ``check`` in a cell."""
+    """Run a cell, and return the task's key and the answer from its only call of ``check``."""
     calls: list[tuple[str, Any]] = []
     exec(source, {**NAMES, "check": lambda key, answer: calls.append((key, answer))})  # noqa: S102 - a cell of our own lab
     (call,) = calls

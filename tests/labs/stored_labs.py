@@ -1,4 +1,4 @@
-"""Turn stored labs into nbval tests: one test for each cell compares the cell with a lab that has already run."""
+"""Tests of nbval for stored labs: one test for each cell compares it with the same cell of a lab that has already run."""
 
 from collections import deque
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ MEASURED = Path(__file__).with_name("measured.cfg")  # what is left out of the c
 
 
 class Recording:
-    """A replacement for nbval's kernel: it gives the outputs that a cell had when the lab ran."""
+    """A replacement for the kernel of nbval: it sends the outputs that a cell had when the lab ran."""
 
     def __init__(self, cell: NotebookNode) -> None:
         outputs = (*cell.outputs, NotebookNode(output_type="status", execution_state="idle"))
