@@ -98,7 +98,8 @@ def save(folder: Path, key: str, twist: Twist) -> None:
     published = lab_spec(key[:5]).solutions[key]
     own = re.sub(r"^check\(.*$", "", honest_cell(key, twist, build.name, published), flags=re.MULTILINE)
     undone = f"with_twist(next(each for each in build.variants if each.name == {twist.name!r})).twist.undo({build.name})"
-    source = f"from solutions import NAMES\nglobals().update(NAMES)\n{own}\nfrom hybridlab.course.tasks import TASKS\nbuild = TASKS[{key!r}].instance(None).data\n"
+    names = "from solutions import NAMES\nglobals().update(NAMES)"  # what cells above the solution define
+    source = f"{names}\n{own}\nfrom hybridlab.course.tasks import TASKS\nbuild = TASKS[{key!r}].instance(None).data\n"
     (folder / f"{build.name}.py").write_text(f"{source}{build.name} = build.{undone}\n", encoding="utf-8")
 
 

@@ -172,12 +172,11 @@ def kinds(value: Any) -> Any:
 def test_a_result_without_its_twist_has_the_types_of_the_published_solution(key: str) -> None:
     """Later labs join lines of text, index lists and pass arrays on: they take what the published solution returns."""
     published = solutions_of(key[:5])[key]
-    for twist in BUILDS[key].twists:
+    for twist in [each for each in BUILDS[key].twists if not each.cases]:
         mine = BUILDS[key].with_twist(twist)
         case = mine.public_cases[spread(mine)[-1]]
         result, wanted = (case.run(each, *deepcopy(case.arguments)) for each in (twist.undo(honest(key, twist)), published))
-        if not twist.cases:
-            assert (twist.name, kinds(result)) == (twist.name, kinds(wanted))
+        assert (twist.name, kinds(result)) == (twist.name, kinds(wanted))
 
 
 @each_build
