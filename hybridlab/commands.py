@@ -91,13 +91,13 @@ def schedule_times(costs: Costs, table: Path | None, trace: Path | None, **sizes
 
     Ctrl-C ends the search, and the best schedule so far is printed and written.
     """
-    made = schedule_for(costs, **sizes)
-    click.echo(str(made))
-    click.echo(f"{made.makespan:.6g} {costs.unit}: {made.summary}", err=True)
+    found = schedule_for(costs, **sizes)
+    click.echo(str(found))
+    click.echo(f"{found.makespan:.6g} {costs.unit}: {found.summary}", err=True)
     if table is not None:
-        _write(table, made.to_csv())
+        _write(table, found.to_csv())
     if trace is not None:
-        _write(trace, json.dumps(simulate(made, costs).to_chrome_trace()))
+        _write(trace, json.dumps(simulate(found, costs).to_chrome_trace()))
 
 
 @main.command("trace")

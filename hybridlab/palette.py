@@ -1,4 +1,4 @@
-"""The colours of figures and widgets, one for each kind of operation, span and line; colour-blind readers can tell them apart.
+"""The colours of figures and widgets, one for each kind of operation, span and line; colour-blind readers can distinguish them.
 
 The colours are from the palette of eight by Okabe and Ito (Color Universal Design, 2008). Operations use four of them, and the hops of
 a ring use two. The optimiser is grey. Lines also differ in dash and marker.

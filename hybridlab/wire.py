@@ -24,7 +24,7 @@ ROUNDOFF = {"FP32": 2.0**-24, "FP16": 2.0**-11, "BF16": 2.0**-8}
 class Packet:
     """An encoded message: one code for each number and, in INT8, one scale for each block of numbers.
 
-    The byte counts are the sizes of the arrays ``codes`` and ``scales``. :meth:`WireFormat.encode` makes packets.
+    The byte counts are the sizes of the arrays ``codes`` and ``scales``. :meth:`WireFormat.encode` returns packets.
     """
 
     wire: "WireFormat"

@@ -119,8 +119,8 @@ def schedule_for(
     --------
     >>> from hybridlab import build
     >>> costs = Costs(forward=10, backward=20, weight_share=0.6, p2p=5)
-    >>> made = schedule_for(costs, 24, devices=8, memory=12, seconds=0)
-    >>> simulate(build("zb-h1", 8, 24), costs).makespan, made.makespan, made.bound
+    >>> found = schedule_for(costs, 24, devices=8, memory=12, seconds=0)
+    >>> simulate(build("zb-h1", 8, 24), costs).makespan, found.makespan, found.bound
     (902.0, 825.0, 825.0)
     """
     number, count = _devices(costs, chunks, devices), whole_number(microbatches, "microbatches")

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from hybridlab.plot import Picture
 
 PEAK = "peak activations of a device, microbatches"
-MOST_MEMORIES = 48  # the lower bound is drawn at about so many memories at most
+MOST_MEMORIES = 48  # the lower bound is drawn at most at about this many memories
 COLUMNS = ("schedule", "chunks", "makespan", "over_bound", "peak", "bubble_ratio", "messages")
 
 
@@ -182,7 +182,7 @@ def rank(
     seconds: float = 2.0,
     progress: bool | None = None,
 ) -> Ranking:
-    """Return the schedules that fit, best first, beside those that :func:`schedule_for` makes with 1 and with 2 chunks.
+    """Return the schedules that fit, best first, with those that :func:`schedule_for` finds with 1 and with 2 chunks.
 
     Parameters
     ----------
@@ -193,13 +193,13 @@ def rank(
     memory : number or sequence of numbers, optional
         The largest number of activations that a device may hold, as in :func:`schedule_for`. None means no limit.
     schedules : iterable, optional
-        What is ranked: names of the registry, pairs of a name and a number of chunks, or schedules. None means all of the registry, each
-        with its smallest number of chunks.
+        The schedules to rank: names of the registry, pairs of a name and a number of chunks, or schedules. None means all of the registry,
+        each with its smallest number of chunks.
     devices : int, optional
         Number of devices. It is needed if the costs are the same for all devices. If the times are per stage, it is the number of stages,
         unless it is given.
     seconds : float
-        Effort of the search for each schedule that is made, as in :func:`schedule_for`.
+        Effort of each search, as in :func:`schedule_for`.
     progress : bool, optional
         Whether a progress bar is shown, as in :func:`schedule_for`.
 
@@ -223,32 +223,32 @@ def rank(
     """
     effort, count = one_time(seconds, "seconds"), whole_number(microbatches, "microbatches")
     asked = list(_entries(schedules))
-    number, made, refused = devices, {}, []
+    number, searched, refused = devices, {}, []
     fault = None
     for chunks in (1, 2):
         try:
-            made[chunks] = schedule_for(costs, count, memory=memory, chunks=chunks, devices=number, seconds=effort, progress=progress)
-            number = made[chunks].devices  # from the costs, if the caller did not give it
+            searched[chunks] = schedule_for(costs, count, memory=memory, chunks=chunks, devices=number, seconds=effort, progress=progress)
+            number = searched[chunks].devices  # from the costs, if the caller did not give it
         except HybridLabError as why:
             if why.code != "does-not-fit":  # times per stage fit only one number of chunks
                 raise
             fault = why
             refused.append(Ranked(NAME, chunks, refusal=str(why)))
-    if number is None or not made:
-        raise fault or HybridLabError("nothing was made", "empty")
+    if number is None or not searched:
+        raise fault or HybridLabError("no schedule was found", "empty")
     ranked = []
     for name, chunks, own in asked:
         entry = _entry(name, chunks, own, number, count, costs, memory)
         if entry.refusal:
             refused.append(entry)
         else:
-            same = chunks in made and entry.copies == 1  # the search had the same operations, and perhaps a proof
-            ranked.append(replace(entry, bound=made[chunks].bound) if same else entry)
-    for each in made.values():
+            same = chunks in searched and entry.copies == 1  # the search had the same operations, and perhaps a proof
+            ranked.append(replace(entry, bound=searched[chunks].bound) if same else entry)
+    for each in searched.values():
         name = NAME if each.name == NAME else f"{NAME}: {each.name}"
         ranked.append(replace(_figures(name, each, costs, each.bound), summary=each.summary))
     ranked.sort(key=lambda each: (rounded(each.makespan), rounded(each.peak)))
-    return Ranking(tuple(ranked), tuple(refused), number, count, costs.unit, _bounds(made, costs, ranked))
+    return Ranking(tuple(ranked), tuple(refused), number, count, costs.unit, _bounds(searched, costs, ranked))
 
 
 def _entries(schedules: Any) -> Iterator[tuple[str, int, Schedule | None]]:
@@ -302,14 +302,16 @@ def _figures(name: str, schedule: Schedule, costs: Costs, bound: float) -> Ranke
     return Ranked(name, schedule.chunks, schedule, *figures)
 
 
-def _bounds(made: dict[int, ScheduleForTimes], costs: Costs, ranked: list[Ranked]) -> tuple[tuple[float, float], ...]:
+def _bounds(searched: dict[int, ScheduleForTimes], costs: Costs, ranked: list[Ranked]) -> tuple[tuple[float, float], ...]:
     """Return the lower bound of the makespan for each memory from 1 to the largest peak, at some memories."""
     most = max(each.peak for each in ranked)
     step = max(0.5, math.ceil(2 * most / MOST_MEMORIES) / 2)  # two chunks on a device hold halves
     memories = np.arange(1, most + step, step).tolist()
-    one = next(iter(made.values()))
-    templates = [each for chunks in made for each in with_links(templates_of(made[chunks].devices, one.microbatches, chunks), costs)]
-    others = [each.schedule for each in ranked if each.schedule and (each.chunks not in made or each.schedule.copies > 1)]
+    one = next(iter(searched.values()))
+    templates = [
+        each for chunks in searched for each in with_links(templates_of(searched[chunks].devices, one.microbatches, chunks), costs)
+    ]
+    others = [each.schedule for each in ranked if each.schedule and (each.chunks not in searched or each.schedule.copies > 1)]
     return tuple(
         (memory, min([bound_of(each, costs, memory) for each in templates] + [lower_bound(each, costs, memory) for each in others]))
         for memory in memories

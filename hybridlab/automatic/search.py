@@ -94,7 +94,7 @@ def found_by(problem: OrderProblem, orders: list[Order] | None) -> Candidate | N
 def search_steps(
     problems: Sequence[OrderProblem], bounds: Sequence[float], costs: Costs, attempts: int, effort: float, seed: int
 ) -> Iterator[tuple[int, State]]:
-    """Yield for each step of the search how many attempts it made, and what is known after it.
+    """Yield for each step of the search the number of its attempts, and the state after it.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Checks of what costs are made from: shapes, numbers of devices, and latencies from link to link."""
+"""Checks of the arguments of costs: shapes, numbers of devices, and latencies from link to link."""
 
 from typing import Any, NoReturn, TypeVar
 
@@ -21,7 +21,7 @@ def checked_times(given: dict[str, Any]) -> dict[str, Floats]:
     Raises
     ------
     HybridLabError
-        An argument is no time, as in :func:`~hybridlab.checks.times`. Or an argument that holds for all devices has several values on
+        An argument is not a time, as in :func:`~hybridlab.checks.times`. Or an argument that holds for all devices has several values on
         its last axis (``ambiguous``). Or a share is above 1 (``out-of-range``).
     """
     arrays = _all_times(given)
@@ -151,7 +151,7 @@ def refuse_size(count: int | None, wanted: int, per: str, links: bool) -> NoRetu
 
 
 def number_of_devices(own: int | None, of: int | None) -> int:
-    """Return the number of devices of costs that are made slower; ``own`` is None if the costs are the same for all devices."""
+    """Return the number of devices for :meth:`Costs.slower`; ``own`` is None if the costs are the same for all devices."""
     number = own if of is None else whole_number(of, "of")
     if number is None:
         raise HybridLabError(

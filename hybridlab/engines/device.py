@@ -35,7 +35,7 @@ class Message(NamedTuple):
 
 
 class Exchange(Protocol):
-    """What a device needs from an engine. :class:`Job` explains the names of messages and meetings, and places."""
+    """The methods of an engine that a device calls. :class:`Job` explains the names of messages and meetings, and places."""
 
     def put(self, sender: int, receiver: int, name: int, message: Message) -> None:
         """Send a message under a name, without waiting."""

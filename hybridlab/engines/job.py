@@ -219,7 +219,7 @@ def no_times(job: Job) -> Floats:
 
 
 class Measured(NamedTuple):
-    """What an engine has measured in a run.
+    """The measurements of an engine in a run.
 
     Parameters
     ----------

@@ -18,7 +18,7 @@ from hybridlab.engines.process_exchange import ProcessExchange
 from hybridlab.engines.start import ENGINES
 from hybridlab.errors import HybridLabError
 
-# The variables that tell a process its number of processes, first those of MPICH, Open MPI and Slurm.
+# Variables of the environment that exist if a launcher has started several processes: those of MPICH, Open MPI, Slurm and torchrun.
 SIZES = {"mpi": ("PMI_SIZE", "OMPI_COMM_WORLD_SIZE", "PMIX_SIZE"), "torch": ("TORCHELASTIC_RUN_ID",)}
 READS = 60.0  # seconds that a rank waits until mpiexec has read its error
 

@@ -12,7 +12,7 @@ from hybridlab.engines.job import END
 
 
 class Transport(Protocol):
-    """What carries messages between the processes of an engine."""
+    """The transport of messages between the processes of an engine."""
 
     def send(self, receiver: int, name: int, data: bytes) -> None:
         """Send bytes under a name, without waiting."""

@@ -19,7 +19,7 @@ from hybridlab.wire import WireFormat
 
 
 class RunResult(NamedTuple):
-    """What a run has measured and computed.
+    """The measured times and the computed results of a run.
 
     Parameters
     ----------

@@ -19,7 +19,7 @@ from hybridlab.training.training import must_be_one_pipeline, shape_of_labels
 
 
 class RankTrained(NamedTuple):
-    """What training leaves on a rank.
+    """The result of training on one rank.
 
     Parameters
     ----------

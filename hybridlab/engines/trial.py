@@ -115,7 +115,7 @@ class Overhead:
     operation : float
         Milliseconds from the start of an operation to the start of the next one, on one device.
     message : float
-        Milliseconds that a message adds, from the end of the operation that makes it to the start of the one that needs it.
+        Milliseconds that a message adds, from the end of the operation whose output it carries to the start of the one that needs it.
     """
 
     operation: float

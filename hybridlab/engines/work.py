@@ -1,4 +1,4 @@
-"""What the operations of a run compute: the methods that every engine calls, each with the rank for which it works."""
+"""The work of a run: the methods that every engine calls to compute operations, each with the rank for which it works."""
 
 from collections.abc import Callable
 from typing import Any

@@ -28,7 +28,7 @@ PARTS = ("matmul", "memory_traffic", "tensor_parallel", "point_to_point", "bubbl
 
 @dataclass(frozen=True, repr=False)
 class IterationTime:
-    """The predicted time of one iteration as a sum of parts, made by :func:`predict`.
+    """The predicted time of one iteration as a sum of parts, the result of :func:`predict`.
 
     Attributes
     ----------

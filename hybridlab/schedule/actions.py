@@ -43,7 +43,7 @@ class Action(NamedTuple):
 
 
 def read_action(text: Any) -> Action:
-    """Return the action that a text names; raise an error if the text is no action."""
+    """Return the action that a text names; raise an error if the text is not an action."""
     # a long text cannot be an action: do not search it
     found = WORDS.fullmatch(text) if isinstance(text, str) and len(text) < 100 else None
     if found is None:

@@ -12,7 +12,7 @@ from hybridlab.schedule.schedule import Operations, Schedule
 
 @dataclass(frozen=True, init=False, eq=False, repr=False)
 class Replicated(Operations):
-    """The orders of all ranks in a mesh whose replicas all run the same schedule. ``hybridlab.step.replicate`` makes this object.
+    """The orders of all ranks in a mesh whose replicas all run the same schedule. ``hybridlab.step.replicate`` returns this object.
 
     Each device is a rank: rank = replica x K + device, where K is the number of devices of one pipeline. ``paths``, ``copy_of``,
     ``stages``, ``chunks`` and ``microbatches`` describe one pipeline. The arrays hold the operations of all replicas, replica by

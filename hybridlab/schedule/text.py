@@ -15,7 +15,7 @@ WINDOW = 12  # a long line shows this many turns before its first mark, and twic
 
 _LABEL = re.compile(r"\s*device\s+([0-9]{1,9})(?:\s*:|(?=\s|$))", re.IGNORECASE)  # the colon may be missing
 _PAIR = re.compile(r"\(([^();]*);([^();]*)\)(?:OVERLAP_F_B)?")  # torch.distributed.pipelining adds OVERLAP_F_B in its CSV
-# Words of torch.distributed.pipelining that are no operations; each fills a cell of a CSV.
+# Words of torch.distributed.pipelining that are not operations; each fills a cell of a CSV.
 _COMMUNICATION = re.compile(
     r"(?<![^,\n\s])[0-9]{1,9}((?:SEND|RECV)_[FB]|UNSHARD|RESHARD|REDUCE_GRAD|WAIT_[A-Z]+(?:_[A-Z]+)*)(?:[0-9]{1,9})?(?=\s*(?:,|$))",
     re.MULTILINE,

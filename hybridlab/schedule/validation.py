@@ -26,7 +26,7 @@ _MISSING = {
 
 
 class Problem(NamedTuple):
-    """One fault in the orders that a schedule is made from.
+    """One fault in the orders from which a schedule is to be built.
 
     Parameters
     ----------

@@ -186,7 +186,7 @@ def register(
 
 
 def known_schedule(name: object) -> str:
-    """Return the name of a registered schedule, with capital or small letters as registered, or raise an error for other names.
+    """Return the name of a registered schedule as it is registered, also if capitals differ; raise an error for other names.
 
     >>> known_schedule("ZB-H1")
     'zb-h1'

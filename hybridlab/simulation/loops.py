@@ -198,7 +198,7 @@ def _by_slot(schedules: Sequence[Operations], bounds: Sequence[int]) -> tuple[In
 
     - the row numbers in sorted order
     - the places in this order where a new slot begins
-    - for each place, the row that makes the input of its operation, or -1
+    - for each place, the row whose output its operation needs, or -1
     - for each place, the row before it on its device, or -1
     - the place of the first operation of each overlapped pair
     """

@@ -19,7 +19,7 @@ def simulate(schedule: Operations, costs: Costs) -> Timeline:
     r"""Return the timeline of a schedule: each operation starts as soon as its device is free and its input has arrived.
 
     An operation starts at the later of two times. The first is the end of the operation before it on its device. The second is the
-    end of the operation that makes its input; if the input comes from another device, the latency of the message is added. The two
+    end of the operation whose output is its input; if the input comes from another device, the latency of the message is added. The two
     operations of an overlapped pair start together and end together.
 
     Parameters

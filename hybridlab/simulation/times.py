@@ -74,7 +74,7 @@ def latencies(schedule: Operations, costs: Costs) -> Floats:
 def latencies_by_link(schedule: Operations, costs: Costs) -> tuple[Floats, Ints]:
     """Return the latency of each link that carries messages, shape (1 + links, settings...), and the link of each operation's message.
 
-    Link 0 has latency 0. It stands for the operations whose input is made on their own device.
+    Link 0 has latency 0. It is the link of operations whose input comes from their own device, or that need none.
     """
     crosses = schedule.crosses
     if costs.p2p_between is None:

@@ -24,7 +24,7 @@ BYTES_PER_GRADIENT = 2  # of one parameter, in mixed-precision training
 
 @dataclass(frozen=True, eq=False, repr=False)
 class HybridStep(Frozen):
-    """One training step of all ranks, made by :func:`hybrid_step`. Times are in the unit of the costs.
+    """One training step of all ranks, the result of :func:`hybrid_step`. Times are in the unit of the costs.
 
     Attributes
     ----------

@@ -96,7 +96,7 @@ def lines_of(sweep: Any, x: Any, y: Any, lines: Any = None, labels: Any = None, 
     Raises
     ------
     HybridLabError
-        A column is unknown or has no numbers, there are more lines than can be told apart, or two rows fall on the same point.
+        A column is unknown or has no numbers, there are more lines than a reader can distinguish, or two rows fall on the same point.
 
     Examples
     --------
@@ -268,7 +268,7 @@ def known_names(given: Any, argument: str, known: Iterable[str], what: str = "co
 
 
 def _line_columns(sweep: Sweep, drawn: tuple[str, ...], lines: Any) -> tuple[str, ...]:
-    """Return the columns that tell lines apart; each combination of their values is one line."""
+    """Return the columns that distinguish lines; each combination of their values is one line."""
     if lines is None:
         return tuple(name for name in ("schedule", "chunks") if name in sweep.columns and name not in drawn)
     return known_names(lines, "lines", [name for name in sweep.columns if name not in (*drawn, *RESULTS)])

@@ -153,8 +153,8 @@ def sweep(
     unit : str or None
         The unit of all times: "s", "ms" or "us". None means that times are plain slots.
     executor : concurrent.futures.Executor, optional
-        What runs the jobs in other processes: a ``ProcessPoolExecutor``, an ``MPIPoolExecutor`` of mpi4py, a ``Client`` of Dask, or
-        anything else whose ``submit`` returns a future. The table is the same for all of them. A job has one or several schedule
+        It runs the jobs in other processes: a ``ProcessPoolExecutor``, an ``MPIPoolExecutor`` of mpi4py, a ``Client`` of Dask, or
+        another object whose ``submit`` returns a future. The table is the same for all of them. A job has one or several schedule
         sizes, each with a batch of costs. A worker knows only the schedules that are registered in the modules it imports.
     progress : bool, optional
         True shows a progress bar of tqdm at once, and False never shows one. None shows it after five seconds if tqdm is installed.
@@ -175,8 +175,8 @@ def sweep(
     ------
     HybridLabError
         A name is unknown, costs are wrong, or the grid cannot be read. Lists for two of forward, backward and weight_share are
-        refused unless the grid says whether they belong together. What is given as executor is none. All this is checked before
-        anything runs. Later, the executor can fail to run even one job.
+        refused unless the grid says whether they belong together. ``executor`` is not an executor. All this is checked before anything
+        runs. Later, this error means that the executor could not run a single job.
 
     Examples
     --------

@@ -39,7 +39,7 @@ class CriticalStep(NamedTuple):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Breakdown(Frozen):
-    """Where the time of a step went. :meth:`~hybridlab.Timeline.breakdown` makes this object.
+    """Where the time of a step went. :meth:`~hybridlab.Timeline.breakdown` returns this object.
 
     Each column has one time for each device, in the unit of the timeline. The columns of a device add up to the makespan.
 
@@ -107,7 +107,7 @@ def breakdown_of(timeline: Timed, latest_input: Ints, optimiser: Floats, first: 
     timeline : Timeline
         A timeline with one setting.
     latest_input : array of int, shape (operations,)
-        The row that made each operation's input; for both operations of a pair, the row of the later input.
+        The row whose output is each operation's input; for both operations of a pair, the row of the later input.
     optimiser : array of float, shape (devices,)
         The time of each device's optimiser.
     first, last : float

@@ -12,7 +12,7 @@ from hybridlab.schedule import Operations
 def shifts_of(schedule: Operations, start: Floats, end: Floats, labels: Sequence[str], rounding: float, shift: bool) -> Floats:
     r"""Return how much later each rank's clock must be, shape (devices,); zeros if the clocks agree.
 
-    Clocks disagree if an operation starts before the operation that makes its input has ended. Two neighbours send messages in both
+    Clocks disagree if an operation starts before the operation whose output it needs has ended. Two neighbours send messages in both
     directions. A clock that is too early makes the messages to it seem too fast, and those from it too slow. So the best shift is the one
     after which the fastest messages in both directions take the same time.
 

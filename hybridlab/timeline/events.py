@@ -71,7 +71,7 @@ class _Reader:
             self.expect(":")
             if key == "traceEvents":
                 if self.skip_spaces() != "[":
-                    raise HybridLabError(f"{self.name} is not a trace: its traceEvents are no list", "not-a-trace")
+                    raise HybridLabError(f"{self.name} is not a trace: its traceEvents are not a list", "not-a-trace")
                 self.read_events()
                 found = True
             else:

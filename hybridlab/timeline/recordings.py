@@ -100,7 +100,7 @@ class Recording:
     def _add_gpu_event(self, event: Event, category: str) -> None:
         """Store a kernel, or the call that has launched one; both have the same correlation number."""
         number = event.get("args", {}).get("correlation")
-        # kernels of NCCL send and receive: they are no work of an operation
+        # kernels of NCCL send and receive: they are not the work of an operation
         if number is None or str(event.get("name")).startswith("nccl"):
             return
         start = self._time(event, "ts")
@@ -153,7 +153,7 @@ class Recording:
             yield each._replace(start=start, end=end)
 
     def _first_operator(self, each: Slice) -> float:
-        """Return when the first operator of a range starts that is no message; the end of the range if there is none."""
+        """Return when the first operator of a range starts that is not a message; the end of the range if there is none."""
         firsts: list[float] = []
         for track in sorted(self._starts, key=lambda track: track != each.track):  # its own thread before others of its process
             if track[0] == each.track[0] and (track == each.track or not firsts):
@@ -178,7 +178,7 @@ def _track(event: Event) -> Track:
 
 
 def operations_in(name: str, pattern: re.Pattern[str] | None) -> tuple[tuple[Op, ...], str | None] | None:
-    """Return the operations that the name of an event stands for, and its device if the pattern has one; None if it is no operation.
+    """Return the operations that the name of an event means, and its device if the pattern has one; None if it is not an operation.
 
     >>> operations_in("PP:2F0", None)
     ((Op(kind=<Kind.F: 'F'>, stage=2, microbatch=0),), None)

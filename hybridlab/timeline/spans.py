@@ -34,9 +34,9 @@ class Spans(Frozen):
     start, end : array of float, shape (settings..., spans)
         Times in the unit of the timeline.
     stage : array of int, shape (spans,)
-        For a message, the stage of the operation that made its content. For a hop, the stage whose gradients the ring averages.
+        For a message, the stage of the operation whose output it carries. For a hop, the stage whose gradients the ring averages.
     microbatch : array of int, shape (spans,)
-        For a message, the microbatch of the operation that made its content.
+        For a message, the microbatch of the operation whose output it carries.
     chunk, step : array of int, shape (spans,)
         For a hop, the piece of the gradients that it sends, and the number of the step in the reduce-scatter or the all-gather.
     peer : array of int, shape (spans,)
@@ -44,7 +44,7 @@ class Spans(Frozen):
     nbytes : array of int, shape (spans,)
         Bytes of a message or hop.
     row : array of int, shape (spans,)
-        For a message, the row in the schedule of the operation that made its content.
+        For a message, the row in the schedule of the operation whose output it carries.
 
     Raises
     ------

@@ -212,7 +212,7 @@ class Timeline(Frozen):
     def blocking_operation(self) -> Ints:
         """Return for each operation the row of the operation that it waited for, shape (operations,).
 
-        If the device was idle just before, the operation waited for the one that made its input. Else it waited for the operation
+        If the device was idle just before, the operation waited for the one whose output it needs. Else it waited for the operation
         before it on the device. The row is -1 if it waited for no operation.
 
         Raises
@@ -233,14 +233,16 @@ class Timeline(Frozen):
         return np.where(self.start > free, self._latest_input(), before)
 
     def _latest_input(self) -> Ints:
-        """Return for each operation the row of the operation that made its input.
+        """Return for each operation the row of the operation whose output it needs.
 
         Both operations of an overlapped pair get the same row: that of the input which came later.
         """
         source, first = self.schedule.source.copy(), self.schedule.pairs
         pair = np.stack([first, first + 1])
         ended = np.append(self.end, -np.inf)[source[pair]]  # the source -1 finds minus infinity, which is never the latest
-        ended[~self.schedule.crosses[pair] & (ended < self.start[pair])] = -np.inf  # made here, earlier: the pair did not wait for it
+        ended[
+            ~self.schedule.crosses[pair] & (ended < self.start[pair])
+        ] = -np.inf  # an earlier output of this device: the pair did not wait for it
         source[pair] = source[pair[ended.argmax(axis=0), np.arange(first.size)]]
         return source
 

@@ -135,8 +135,10 @@ def accuracy_check(
     if not pairs or not checked_seeds:
         raise HybridLabError("an accuracy check needs at least one format and one seed", "empty")
     if progress is not None and not callable(progress):
-        wanted = "progress is a function that takes the number of runs done and the number of all runs, or None"
-        raise HybridLabError(f"{wanted}, not {short_repr(progress)}", "wrong-type")
+        raise HybridLabError(
+            f"progress is a function of two numbers, the runs done and all runs, or None, not {short_repr(progress)}",
+            "wrong-type",
+        )
     batch = equal_batch(schedule, replicas) if batch is None else batch
     shared: Any = {"network": network, "batch": batch, "steps": steps, "learning_rate": learning_rate}
     accuracies, sent = np.empty((1 + len(pairs), len(checked_seeds))), [0] * (1 + len(pairs))

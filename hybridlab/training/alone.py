@@ -201,8 +201,10 @@ class Log:
 
     def __init__(self, network: Network, data: DataSet, steps: int, every: int | None, progress: Progress | None) -> None:
         if progress is not None and not callable(progress):
-            wanted = "progress is a function that takes the number of steps done and the number of all steps, or None"
-            raise HybridLabError(f"{wanted}, not {short_repr(progress)}", "wrong-type")
+            raise HybridLabError(
+                f"progress is a function of two numbers, the steps done and all steps, or None, not {short_repr(progress)}",
+                "wrong-type",
+            )
         self.network, self.data, self.steps, self.progress = network, data, steps, progress
         self.every = steps if every is None else whole_number(every, "every")
         self.losses: list[float] = []

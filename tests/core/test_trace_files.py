@@ -312,7 +312,7 @@ FIRST = json.dumps(two_stages()[0])
         ("", "empty", ["trace.json"]),
         ("stage,forward\n0,10", "not-a-trace", ["traceEvents"]),
         ('{"schemaVersion": 1, "events": []}', "not-a-trace", ["schemaVersion, events"]),
-        ('{"traceEvents": 3}', "not-a-trace", ["no list"]),
+        ('{"traceEvents": 3}', "not-a-trace", ["not a list"]),
         ('{"traceEvents": [' + FIRST + ", 3]}", "not-an-event", ["event 1", "3"]),
         ('{"traceEvents": [' + FIRST + ', {"ph": "X", "na', "cut-off", ["event 0 ('0F0')"]),
         ('{"traceEvents": [' + FIRST + ",", "cut-off", ["event 0 ('0F0')"]),

@@ -279,7 +279,7 @@ def watched(costs: Costs | None = None, patience: float = PATIENCE) -> tuple[Boa
 def seconds_until(watch: FaultWatch, code: str, most: float = 200.0, look: float = 0.02) -> float:
     """Look at the board again and again, and return after how many seconds there is a fault with this code."""
     for looks in range(1, int(most / look)):
-        if (fault := watch.fault(look)) is not None:
+        if (fault := watch.find_fault(look)) is not None:
             assert fault.code == code
             return looks * look
     raise AssertionError(f"no {code}")
@@ -290,19 +290,19 @@ def test_a_rank_hangs_when_it_stands_longer_than_patience_and_the_longest_cost(c
     board, watch, _ = watched(costs)
     board.note(0, RUNS, 0)
     board.note(1, RUNS, 9)
-    assert watch.fault(0.02) is None
+    assert watch.find_fault(0.02) is None
     assert seconds_until(watch, "device-hangs") == pytest.approx(PATIENCE + longest, abs=0.05)
 
 
 def test_a_rank_that_hangs_is_named_with_its_operation_but_a_rank_that_still_loads_has_more_time() -> None:
     board, watch, job = watched()
     board.note(1, RUNS, job.schedule.ops.index(Op.parse("1F1")))
-    watch.fault(0.02)
+    watch.find_fault(0.02)
     for _ in range(99):
-        assert watch.fault(0.02) is None
+        assert watch.find_fault(0.02) is None
         board.note(1, RUNS)
     assert seconds_until(watch, "device-hangs") == pytest.approx(PATIENCE, abs=0.05)
-    fault: Any = watch.fault(0.02)
+    fault: Any = watch.find_fault(0.02)
     assert (fault.rank, fault.op) == (1, Op.parse("1F1"))
     assert "device 1 has stood at 1F1, the forward of microbatch 1 on stage 1 for 2 seconds longer than its costs allow" in str(fault)
     board, watch, _ = watched()
@@ -314,10 +314,10 @@ def test_all_wait_only_if_nobody_runs() -> None:
     row = job.schedule.ops.index(Op.parse("1F0"))
     board.note(0, RUNS, 0)
     board.note(1, WAITS, name=row)
-    assert all(watch.fault(0.02) is None for _ in range(500))
+    assert all(watch.find_fault(0.02) is None for _ in range(500))
     board.note(0, WAITS, name=END)
     assert seconds_until(watch, "deadlock") == pytest.approx(1, abs=0.05)
-    assert "device 0 waits for the end of all other pipelines; device 1 stands at 1F0" in str(watch.fault(0.02))
+    assert "device 0 waits for the end of all other pipelines; device 1 stands at 1F0" in str(watch.find_fault(0.02))
 
 
 @pytest.mark.parametrize(("state", "code"), [(RUNS, "device-hangs"), (WAITS, "deadlock")])
@@ -326,8 +326,8 @@ def test_a_machine_that_sleeps_makes_nobody_look_as_if_he_hung(state: int, code:
     board, watch, _ = watched()
     board.note(0, state, 0)
     board.note(1, state, 8)
-    assert watch.fault(1e6) is None
-    assert watch.fault(1e6) is None
+    assert watch.find_fault(1e6) is None
+    assert watch.find_fault(1e6) is None
     assert seconds_until(watch, code) > 0.5
 
 
