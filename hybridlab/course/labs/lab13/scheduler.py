@@ -112,7 +112,7 @@ def _judge_order(orders: Orders, model: Model) -> Timeline | Feedback:
     try:
         schedule = Schedule("yours", orders)
     except InvalidSchedule as why:
-        return replace(wrong(why.code, str(why)), drawing=Drawing(orders, costs, marked=marked_by(why)))
+        return replace(wrong(why.code, str(why)), drawing=Drawing(orders, costs, marked=marked_by(why), case=model))
     if schedule.stages != devices or schedule.device_of != tuple(range(devices)):
         return wrong(
             "another-device", "the order can run, but line d must have the operations of stage d, and there are as many stages as devices"
@@ -129,7 +129,7 @@ def _judge_order(orders: Orders, model: Model) -> Timeline | Feedback:
         if _most_before_input_gradients(orders[device]) <= room[device]:
             rule = "an activation is held until its weight gradient W ends, not until its input gradient I ends"
             feedback = wrong("freed-by-input-gradient", f"{full}: {rule}, and a forward for which there is no room must wait")
-        return replace(feedback, drawing=Drawing(orders, costs))
+        return replace(feedback, drawing=Drawing(orders, costs, case=model))
     return run
 
 
@@ -166,7 +166,9 @@ def _judge_lengths(runs: Sequence[Timeline], models: Sequence[Model]) -> Feedbac
     yours = sum(run.makespan for run in runs)
     given, least = np.sum([_limits(model) for model in models], axis=0).tolist()
     run, (zb_h1, bound) = runs[-1], _limits(models[-1])
-    drawing = Drawing(run.schedule.turns, costs_of_model(models[-1]), scale={"lower bound": bound, "yours": run.makespan, "ZB-H1": zb_h1})
+    drawing = Drawing(
+        run.schedule.turns, costs_of_model(models[-1]), scale={"lower bound": bound, "yours": run.makespan, "ZB-H1": zb_h1}, case=models[-1]
+    )
     shown = f"the example: ZB-H1 {zb_h1:g} ms, yours {run.makespan:g} ms, lower bound {bound:g} ms"
     reached = f"in the last set of models your sum is {(given - yours) / (given - least):.0%} of the way from ZB-H1 to the lower bounds"
     goal = given - WAY * (given - least)
@@ -309,6 +311,7 @@ TWISTS = (
         given={2: REVERSED, 3: REVERSED, 4: REVERSED, 6: CAPS_REVERSED},
         result=FROM_THE_LAST,
         about="places",
+        drawn=True,
     ),
     Twist(
         "caps",
@@ -328,7 +331,7 @@ TWISTS = (
         given={5: TWO_LATENCIES},
         cases=_with_models(_set_latencies_apart, lambda words: words.replace("no latency", "a short latency")),
     ),
-    Twist("reversed-lines", "text d of the result has the operations of device K-1-d", result=REVERSED),
+    Twist("reversed-lines", "text d of the result has the operations of device K-1-d", result=REVERSED, drawn=True),
     Twist(
         "microbatch-first",
         "an operation is written microbatch, letter, stage: 3F0 is the forward of microbatch 3 on stage 0",
