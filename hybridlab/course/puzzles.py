@@ -216,6 +216,7 @@ class Puzzle:
         return Standing(tuple(reached), "solved", f"this order takes {self._time(timeline.makespan)}: {proven}", timeline)
 
     def _time(self, time: float) -> str:
+        """Return a time with the unit of the costs as text."""
         return f"{time:g} {self.costs.unit}"
 
 

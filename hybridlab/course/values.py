@@ -102,8 +102,8 @@ def encoded(value: Any, keep: Callable[[Any], Json] | None = None, depth: int = 
     if numpy is not None and (kind is numpy.ndarray or isinstance(value, numpy.generic)) and value.dtype.kind in PLAIN_KINDS:
         content = base64.b64encode(numpy.ascontiguousarray(value).tobytes()).decode("ascii")
         return {"array" if kind is numpy.ndarray else "number": [value.dtype.str, list(value.shape), content]}
-    kept = keep(value) if keep is not None else None
-    return {"opaque": kind.__name__[:40]} if kept is None else kept
+    other = keep(value) if keep is not None else None
+    return {"opaque": kind.__name__[:40]} if other is None else other
 
 
 def decoded(content: Json, find: Callable[[str, Json], Any] | None = None) -> Any:
@@ -162,10 +162,12 @@ def decoded(content: Json, find: Callable[[str, Json], Any] | None = None) -> An
 
 
 def _by_text(name: str, inner: list[Any]) -> bool:
+    """Return whether this is a dict with texts as keys. Python chooses the hashes of texts at random, so nobody can choose them."""
     return name == "dict" and all(type(key) is str for key, _ in inner)
 
 
 def _array(name: str, dtype: str, shape: list[int], content: str) -> Any:
+    """Return the array or the number of numpy that JSON describes, or raise ValueError."""
     import numpy
 
     if not DTYPE.fullmatch(dtype):

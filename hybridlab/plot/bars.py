@@ -85,12 +85,12 @@ def bars_of(timeline: Timeline, pitch: float, height: float) -> list[Bars]:
     shades = schedule.copies * schedule.chunks
     colours = np.array([[shade_colour(kind, shade, shades) for shade in range(shades)] for kind in KINDS])
     shade, (tops, heights) = shades_of(schedule), tops_and_heights(schedule, pitch, height)
-    made = []
+    found = []
     for code in np.unique(schedule.kind).tolist():
         rows = np.flatnonzero(schedule.kind == code)
         times = timeline.start[rows] - first, timeline.end[rows] - first
-        made.append(Bars(KINDS[code].value, *times, tops[rows], heights[rows], colours[code, shade[rows]]))
-    return made
+        found.append(Bars(KINDS[code].value, *times, tops[rows], heights[rows], colours[code, shade[rows]]))
+    return found
 
 
 def draw_bars(axes: Axes, bars: Bars, points: float) -> None:
@@ -138,7 +138,7 @@ def numbers_for(timeline: Timeline, height: float, inches: float) -> Numbers:
     widest = "W" if (schedule.kind == W).any() else "B"
     best = Numbers(False, SMALLEST, np.zeros(wide.size, dtype=bool))
     for letter in (True, False):
-        # A text with a letter must be a point larger than a number alone. The 0.01 makes the last size part of the range.
+        # A text with a letter must be a point larger than a number alone. The 0.01 puts the last size into the range.
         for size in np.arange(_largest(height), SMALLEST + letter - 0.01, -0.5).tolist():
             rows = (narrowest[group] > text_width(widest * letter + last, size) + 0.032) & (wide > 0)
             if rows.sum() > best.rows.sum():
@@ -234,7 +234,7 @@ def draw_spans(axes: Axes, timeline: Timeline, pitch: float, bar: float, lane: f
         if kind in ("optimiser", *SPAN_WORDS):
             shift, height = (0.0, bar) if kind == "optimiser" else (below, strip)
         else:
-            # ``levels`` has one entry for each span of the timeline, so those of this kind are picked.
+            # ``levels`` has one entry for each span of the timeline, so those of this kind are taken.
             row += levels[timeline.spans.kind == SPAN_KINDS.index(kind)] * (strip / count)  # type: ignore[union-attr]
             shift, height = hop, ring_height(strip, count)
         draw_spans_of_kind(axes, kind, start, end, row + shift, height, points)

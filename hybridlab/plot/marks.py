@@ -60,8 +60,8 @@ def marked_figure(
     # The length of the time axis at which a box of ``each`` inches that begins at the stop ends where the axis ends.
     ends = [stop.time * AXIS / (AXIS - each) for stop, each in zip(stops, wide, strict=True)]
     frame = frame_for(drawn, activations=True, end=max([frame.span, *ends]))
-    more = [Entry("wrong", _wrong_sample)] * bool(rows or rings or any(stop.wrong for stop in stops))
-    more += [Entry("device stops", _stop_sample)] * bool(stops)
+    more = [Entry("wrong", _draw_wrong_sample)] * bool(rows or rings or any(stop.wrong for stop in stops))
+    more += [Entry("device stops", _draw_stop_sample)] * bool(stops)
     figure = draw_timelines(timelines, "", frame, words, results, more, SCALE if scale else 0.0)
     if scale:
         _draw_scale(figure, scale, next(iter(timelines)), drawn[0].unit)
@@ -99,14 +99,16 @@ def _mark(axes: Axes, start: float, end: float, top: float, height: float, unit:
         outline.set_joinstyle("miter")
         outline.set_gid("wrong" if colour == INK else "halo")
         axes.add_patch(outline)
-    _cross(axes, (start + end) / 2, top)
+    _draw_cross(axes, (start + end) / 2, top)
 
 
-def _cross(axes: Axes, x: float, y: float) -> None:
+def _draw_cross(axes: Axes, x: float, y: float) -> None:
+    """Draw the cross of a wrong operation, in front of all bars."""
     axes.plot([x], [y], marker="X", markersize=7, color=INK, markeredgecolor="white", markeredgewidth=0.9, clip_on=False, zorder=7)
 
 
 def _draw_stop(axes: Axes, stop: Stopped, inches: float, size: float, frame: Frame, unit: float) -> None:
+    """Draw the box of a device that stops, ``inches`` wide. An inch of x has ``unit`` units."""
     top = stop.device * frame.pitch
     box = Rectangle((stop.time, top), inches * unit, frame.bar, facecolor="white", edgecolor=INK, linewidth=1.4, zorder=6)
     box.set(linestyle=(0, (2.5, 1.2)), clip_on=False, gid="stop")
@@ -114,7 +116,7 @@ def _draw_stop(axes: Axes, stop: Stopped, inches: float, size: float, frame: Fra
     middle = top + frame.bar / 2
     write(axes, stop.time + PAD * unit, middle, stop.text, size=size, va="center_baseline", zorder=8)
     if stop.wrong:
-        _cross(axes, stop.time, top)
+        _draw_cross(axes, stop.time, top)
 
 
 def _draw_scale(figure: Picture, scale: Mapping[str, float], yours: str, unit: str | None) -> None:
@@ -138,10 +140,12 @@ def _draw_scale(figure: Picture, scale: Mapping[str, float], yours: str, unit: s
         right_end = right_end if overlaps else x + half + 0.1  # 0.1 inches between two names
 
 
-def _wrong_sample(axes: Axes, x: float, y: float) -> None:
+def _draw_wrong_sample(axes: Axes, x: float, y: float) -> None:
+    """Draw the outline and the cross of a wrong operation for the legend."""
     _mark(axes, x, x + SAMPLE[0], y + 0.03, SAMPLE[1] - 0.03, 1.0)
 
 
-def _stop_sample(axes: Axes, x: float, y: float) -> None:
+def _draw_stop_sample(axes: Axes, x: float, y: float) -> None:
+    """Draw the box of a stop for the legend."""
     box = Rectangle((x, y), *SAMPLE, facecolor="white", edgecolor=INK, linewidth=1.4, linestyle=(0, (2.5, 1.2)))
     axes.add_patch(box)

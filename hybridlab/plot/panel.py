@@ -155,10 +155,10 @@ def activation_curve(timeline: Timeline, device: int) -> tuple[Floats, Floats]:
     # ``activations`` counts what is held while an operation runs. At its end, a backward frees the activations of one chunk.
     held = timeline.activations[rows] - ~takes / schedule.chunks
     refilled = (np.diff(when) == 0) & (np.diff(held) > 0)  # one activation is freed and another one is taken at the same time
-    kept = np.append(~refilled, True)[: when.size]
-    held = np.concatenate([[0.0], held[kept]])
+    last = np.append(~refilled, True)[: when.size]
+    held = np.concatenate([[0.0], held[last]])
     # The curve begins at the first start, with no activations, and goes on to the makespan.
-    return np.concatenate([[0.0], when[kept], [timeline.makespan]]), np.append(held, held[-1])
+    return np.concatenate([[0.0], when[last], [timeline.makespan]]), np.append(held, held[-1])
 
 
 def ticks_for(span: float) -> list[float]:
@@ -197,13 +197,13 @@ def legend_lines(timelines: Sequence[Timeline], activations: bool, numbered: boo
     present = sorted({int(code) for timeline in timelines for code in np.unique(timeline.schedule.kind)})
     spans = {kind for timeline in timelines for kind in span_kinds_in(timeline)}
     entries = [Entry(KINDS[code].words, _operation_sample(KINDS[code].value)) for code in present]
-    entries += [Entry("optimiser", _span_sample("optimiser"))] * ("optimiser" in spans) + [Entry("idle", _idle_sample)]
+    entries += [Entry("optimiser", _span_sample("optimiser"))] * ("optimiser" in spans) + [Entry("idle", _draw_idle_sample)]
     # The last kind is the optimiser, whose entry stands beside the operations, as it is drawn in their row.
     entries += [Entry(SPAN_WORDS.get(kind, kind), _span_sample(kind)) for kind in SPAN_KINDS[:-1] if kind in spans]
     if activations:
-        entries.append(Entry("activations, peak", _activations_sample))
+        entries.append(Entry("activations, peak", _draw_activations_sample))
     if any(timeline.schedule.pairs.size for timeline in timelines):
-        entries.append(Entry("overlapped pair: both at once", _pair_sample))
+        entries.append(Entry("overlapped pair: both at once", _draw_pair_sample))
     if any(timeline.schedule.chunks > 1 for timeline in timelines):
         entries.append(Entry("first to last chunk", _shades_sample(3)))
     first_devices = {tuple(path[0] for path in timeline.schedule.paths) for timeline in timelines if timeline.schedule.copies > 1}
@@ -283,6 +283,7 @@ def _draw_activations(axes: Axes, timeline: Timeline, device: int, frame: Frame)
 
 
 def _width_of_line(line: list[Entry]) -> float:
+    """Return the width in inches of a line of the legend."""
     return sum(entry.width for entry in line) - GAP
 
 
@@ -295,6 +296,8 @@ def _first_devices_text(first_devices: set[tuple[int, ...]]) -> str:
 
 
 def _operation_sample(kind: str) -> Callable[[Axes, float, float], None]:
+    """Return a function that draws a bar of this kind with its letter."""
+
     def paint(axes: Axes, x: float, y: float) -> None:
         left, right, top = (np.array([each]) for each in (x, x + SAMPLE[0], y))
         # On the sheet of the legend, x is in inches, so one unit is 72 points.
@@ -306,6 +309,8 @@ def _operation_sample(kind: str) -> Callable[[Axes, float, float], None]:
 
 
 def _span_sample(kind: str) -> Callable[[Axes, float, float], None]:
+    """Return a function that draws a span of this kind."""
+
     def paint(axes: Axes, x: float, y: float) -> None:
         left, right, top = (np.array([each]) for each in (x, x + SAMPLE[0], y + (0.03 if kind != "optimiser" else 0)))
         draw_spans_of_kind(axes, kind, left, right, top, SAMPLE[1] if kind == "optimiser" else 0.12, points=72)
@@ -314,6 +319,8 @@ def _span_sample(kind: str) -> Callable[[Axes, float, float], None]:
 
 
 def _shades_sample(count: int) -> Callable[[Axes, float, float], None]:
+    """Return a function that draws a bar whose pieces have the shades of ``count`` chunks or copies."""
+
     def paint(axes: Axes, x: float, y: float) -> None:
         edges = np.linspace(x, x + SAMPLE[0], count + 1)
         colours = np.array([shade_colour("F", shade, count) for shade in range(count)])
@@ -322,17 +329,20 @@ def _shades_sample(count: int) -> Callable[[Axes, float, float], None]:
     return paint
 
 
-def _pair_sample(axes: Axes, x: float, y: float) -> None:
+def _draw_pair_sample(axes: Axes, x: float, y: float) -> None:
+    """Draw an overlapped pair as in a row: the forward above, the backward below."""
     left, right, half = np.array([x]), np.array([x + SAMPLE[0]]), np.array([SAMPLE[1] / 2])
     for kind, top in (("F", np.array([y])), ("B", y + half)):
         draw_bars(axes, Bars(kind, left, right, top, half, np.array([KIND_COLOURS[kind]])), points=72)
 
 
-def _idle_sample(axes: Axes, x: float, y: float) -> None:
+def _draw_idle_sample(axes: Axes, x: float, y: float) -> None:
+    """Draw a piece of idle time."""
     draw_idle(axes, np.array([x]), np.array([x + SAMPLE[0]]), np.array([y]), SAMPLE[1])
 
 
-def _activations_sample(axes: Axes, x: float, y: float) -> None:
+def _draw_activations_sample(axes: Axes, x: float, y: float) -> None:
+    """Draw a small curve of activations with a dot at its peak."""
     steps = x + SAMPLE[0] / 4 * np.arange(5)
     height = y + SAMPLE[1] - np.array([0.04, 0.09, 0.14, 0.07, 0.07])
     axes.fill_between(steps, y + SAMPLE[1], height, step="post", color=ACTIVATION_FILL, linewidth=0)

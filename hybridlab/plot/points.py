@@ -212,10 +212,12 @@ def _write_names(axes: Axes, names: Mapping[Point, str]) -> None:
 
 
 def _beats(one: Point, other: Point) -> bool:
+    """Return whether one point is smaller in one quantity and not larger in the other."""
     return one != other and one[0] <= other[0] and one[1] <= other[1]
 
 
 def _overlap(one: Box, other: Box) -> bool:
+    """Return whether two boxes share some area."""
     return one[0] < other[2] and other[0] < one[2] and one[1] < other[3] and other[1] < one[3]
 
 

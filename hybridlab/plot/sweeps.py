@@ -160,6 +160,7 @@ def _draw_plots(found: Lines, plots: list[Plot], axes: Mapping[str, str], scales
 
 
 def _draw_lines(axes: Axes, found: Lines, plot: Plot, scales: list[str]) -> None:
+    """Draw the lines of one plot. Points that are not drawn leave gaps."""
     places = np.array(found.places, dtype=np.float64)
     axes.set_xscale("log" if found.x in scales else "linear")
     axes.set_yscale("log" if plot.quantity in scales else "linear")

@@ -139,6 +139,7 @@ class ClusterExplorer(View):
 
     @property
     def _case(self) -> ClusterCase:
+        """The current setting, as arguments for the planner."""
         return case_of({name: self._values[name][getattr(self, name)] for name in AXES})
 
     @property

@@ -41,7 +41,7 @@ DISTRIBUTIONS: Mapping[str, Callable[[np.random.Generator, tuple[int, int]], Flo
 class ErrorExplorer(View):
     """A picture of the measured NMSE of all-reduced means against the number of ranks, with the closed form and the bytes per rank.
 
-    NMSE is the mean square of the error divided by the mean square of the true values. When the explorer is made, it runs every
+    NMSE is the mean square of the error divided by the mean square of the true values. When the explorer is created, it runs every
     all-reduce, both as a ring and as one shot. The trait ``measured`` has all results, so the picture needs no running kernel. ``rows``
     has the same results as rows. The traits ``algorithm`` ("ring", "one-shot" or "both"), ``distribution``, ``formats`` (names of the
     formats that are drawn) and ``ranks`` (the position of the marker) change with the controls. Python can observe and set them.

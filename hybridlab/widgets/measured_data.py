@@ -72,6 +72,7 @@ def title_of(name: str, timeline: Timeline) -> Data:
 
 
 def _measured_entry(timeline: Timeline) -> Data:
+    """Return the entry of a measured step: its orders and its times."""
     return {
         "orders": [" ".join(map(turn_text, order)) for order in timeline.schedule.turns],
         "start": nine_digits(timeline.start),  # in the order of the operations in ``orders``

@@ -90,7 +90,8 @@ class MeshView(View):
         return number
 
     @traitlets.validate("rank")
-    def _in_mesh(self, proposal: Any) -> int:
+    def _check_rank(self, proposal: Any) -> int:
+        """Return the rank, or raise an error if the mesh does not have it."""
         rank: int = proposal["value"]
         with as_trait_error():
             # For a message of the page this runs after all its changes, because only then the size of the mesh is known.
@@ -99,6 +100,7 @@ class MeshView(View):
 
     @traitlets.observe("stages", "replicas")
     def _follow(self, _: Any) -> None:
+        """Choose rank 0 if a new mesh does not have the chosen rank."""
         if self.rank >= Mesh(self.stages, self.replicas).size:  # a larger mesh has all ranks of the smaller one
             self.rank = 0
 

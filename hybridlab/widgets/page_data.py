@@ -51,7 +51,7 @@ def refuse_too_large(nbytes: int, subject: str = "this grid is", advice: str = "
     Parameters
     ----------
     nbytes : int
-        The length of the JSON text in bytes, or a smaller number of bytes that is known before the data are made.
+        The length of the JSON text in bytes, or a smaller number of bytes that is known before the data are built.
     subject, advice : str
         The beginning and the end of the error's message.
 

@@ -12,10 +12,10 @@ const stagesOf = ({ devices, chunks }) => devices * chunks;
 
 function sizeFault(task, { stage, microbatch, text }) {
   const owner = task.puzzle ? "the puzzle" : "this editor";
-  const told = (thing, number, count) =>
+  const outside = (thing, number, count) =>
     `${text} is of ${thing} ${number}, but ${owner} has ${counted(count, thing)}, numbered from 0 to ${count - 1}`;
-  if (microbatch >= task.microbatches) return told("microbatch", microbatch, task.microbatches);
-  return stage >= stagesOf(task) ? told("stage", stage, stagesOf(task)) : "";
+  if (microbatch >= task.microbatches) return outside("microbatch", microbatch, task.microbatches);
+  return stage >= stagesOf(task) ? outside("stage", stage, stagesOf(task)) : "";
 }
 
 function kindFault(task, turn, device) {

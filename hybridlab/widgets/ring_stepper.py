@@ -32,9 +32,9 @@ TIMES = {1: "", 2: " twice"}
 class RingStepper(View):
     """A picture of a ring all-reduce, hop by hop. Ranks are columns, chunks are rows, and a cell shows whose numbers are in the sum.
 
-    The rings run when the stepper is made. The trait ``data`` has the state after every hop, so the picture needs no running kernel. Rank
-    r begins with the number 2**r in every chunk. The traits ``ranks`` and ``step`` change with the controls. Python can observe and set
-    them. If ``step`` is too large for a new number of ranks, it becomes the last step.
+    The rings run when the stepper is created. The trait ``data`` has the state after every hop, so the picture needs no running kernel.
+    Rank r begins with the number 2**r in every chunk. The traits ``ranks`` and ``step`` change with the controls. Python can observe and
+    set them. If ``step`` is too large for a new number of ranks, it becomes the last step.
 
     Parameters
     ----------
@@ -105,7 +105,8 @@ class RingStepper(View):
         return number
 
     @traitlets.validate("step")
-    def _within(self, proposal: Any) -> int:
+    def _check_step(self, proposal: Any) -> int:
+        """Return the step, or raise an error if the ring has fewer steps."""
         step: int = proposal["value"]
         with as_trait_error():
             if step > self.last:
@@ -115,6 +116,7 @@ class RingStepper(View):
 
     @traitlets.observe("ranks")
     def _follow(self, _: Any) -> None:
+        """Go to the last step if a new number of ranks has fewer steps."""
         self.step = min(self.step, self.last)  # fewer ranks have fewer steps
 
     def __repr__(self) -> str:
@@ -233,7 +235,7 @@ def _states(name: str, ring: Ring, ranks: int) -> list[Data]:
     numbered = _run_ring(name, ring, start, ranks)
     if len(numbered) != len(hops):
         counts = f"{len(hops)} hops with some numbers and {len(numbered)} with others"
-        raise HybridLabError(f"the ring {name!r} makes {counts}", "not-a-ring")
+        raise HybridLabError(f"the ring {name!r} has {counts}", "not-a-ring")
     values = [start, *(_held_values(name, hop, ranks, ranks) for hop in numbered)]
     whole = np.array([(each == 1).all(axis=2) for each in parts])
     # A sum is lost if it was whole after an earlier hop and is not whole now.

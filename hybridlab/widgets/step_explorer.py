@@ -157,7 +157,8 @@ class StepExplorer(View):
         return first | {name: asked.get(name, 0) for name in ("rank", "time")}
 
     @traitlets.validate("rank")
-    def _in_mesh(self, proposal: Any) -> int:
+    def _check_rank(self, proposal: Any) -> int:
+        """Return the rank, or raise an error if the mesh does not have it."""
         rank: int = proposal["value"]
         # For a message of the page this runs after all its changes, because only then the size of the mesh is known.
         with as_trait_error():
@@ -166,6 +167,7 @@ class StepExplorer(View):
 
     @traitlets.observe("devices", "replicas")
     def _follow(self, _: Any) -> None:
+        """Choose rank 0 if a new mesh does not have the chosen rank."""
         if self.rank >= Mesh(self.devices, self.replicas).size:
             self.rank = 0
 

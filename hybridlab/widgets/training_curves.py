@@ -124,14 +124,15 @@ def curves_data(choices: Any, runs: Any, alone: Any) -> Data:
         "checked": alone.checked.tolist(),
         # All runs share one scale, so that the axis stays when the reader chooses another run.
         "decades": [int(np.floor(np.log10(min(map(np.min, losses))))), int(np.ceil(np.log10(max(map(np.max, losses)))))],
-        "alone": _curves(alone),
-        "runs": {"|".join(key): _curves(runs[key]) | _spread_and_bytes(runs[key]) for key in product(*values)},
+        "alone": _curve_entries(alone),
+        "runs": {"|".join(key): _curve_entries(runs[key]) | _spread_and_bytes(runs[key]) for key in product(*values)},
     }
     refuse_too_large(len(compact_json(data)), "these curves are", "give fewer runs or steps")
     return data
 
 
-def _curves(run: TrainedAlone) -> Data:
+def _curve_entries(run: TrainedAlone) -> Data:
+    """Return the losses and accuracies of a run with four digits."""
     return {
         "losses": [float(f"{loss:.4g}") for loss in run.losses.tolist()],
         "accuracies": [round(accuracy, 4) for accuracy in run.accuracies.tolist()],

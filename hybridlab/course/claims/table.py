@@ -206,6 +206,7 @@ def _holds_or_not(claim: Claim, finding: Finding) -> str:
 
 
 def _html_row(claim: Claim, findings: tuple[Finding, ...]) -> str:
+    """Return one row of the table of claims in HTML."""
     number = claim.number
     place = escape(f"{claim.document}, {claim.where}")
     title = f'<a href="#claim-{number}">{number}</a> <span class="place">{place}</span> <span class="text">{_html_text(claim.text)}</span>'
@@ -252,4 +253,5 @@ def _author_and_year(key: str) -> str:
 
 
 def _sign(verdict: str) -> str:
+    """Return a verdict in HTML, as a sign and a word. Screen readers skip the sign."""
     return f'<span class="verdict {verdict}"><span aria-hidden="true">{SIGNS[verdict]}</span> {verdict}</span>'

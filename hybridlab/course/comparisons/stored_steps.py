@@ -33,4 +33,5 @@ def stored_steps(stages: str) -> MappingProxyType[str, tuple[Timeline, ...]]:
 
 
 def _stored_timeline(name: str, step: dict[str, list[float] | str]) -> Timeline:
+    """Return the timeline of a stored step, which has its order as text and its starts and ends in ms."""
     return Timeline(Schedule.parse(str(step["order"]), name=name), step["start"], step["end"], unit="ms")  # type: ignore[arg-type]

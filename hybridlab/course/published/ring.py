@@ -158,6 +158,7 @@ def _encode_and_decode(messages: Single, mode: str) -> Single:
 
 
 def _sum(own: Single, received: Single) -> Single:
+    """Return the sums of own and received numbers in float32, or raise an error if one is infinite."""
     with np.errstate(over="ignore"):
         return _finite(own + received, "float32, whose maximum is 3.4e38")
 
