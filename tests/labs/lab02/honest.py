@@ -50,7 +50,6 @@ TWISTED: dict[str, dict[str, Callable[[Function], Function]]] = {
     "lab02.t5": {
         "reversed-stages": lambda one_f_one_b: lambda *sizes: one_f_one_b(*sizes)[::-1],
         "one-stage-further": lambda one_f_one_b: lambda *sizes: one_f_one_b(*sizes)[1:] + one_f_one_b(*sizes)[:1],
-        "one-stage-back": lambda one_f_one_b: lambda *sizes: one_f_one_b(*sizes)[-1:] + one_f_one_b(*sizes)[:-1],
         "last-microbatch-first": with_names(lambda number, count: count - 1 - number),
         "microbatch-0-last": with_names(lambda number, count: number + 1 if number < count - 1 else 0),
         "even-microbatches": with_names(lambda number, count: 2 * number),

@@ -55,7 +55,6 @@ TWISTED: dict[str, dict[str, Callable[[Function], Function]]] = {
     "lab12.t5": {
         "reversed-stages": lambda interleaved: lambda *sizes: interleaved(*sizes)[::-1],
         "one-stage-further": lambda interleaved: lambda *sizes: interleaved(*sizes)[1:] + interleaved(*sizes)[:1],
-        "one-stage-back": lambda interleaved: lambda *sizes: interleaved(*sizes)[-1:] + interleaved(*sizes)[:-1],
         "last-microbatch-first": with_names(lambda number, count: count - 1 - number),
         "microbatch-0-last": with_names(lambda number, count: number + 1 if number < count - 1 else 0),
         "even-microbatches": with_names(lambda number, count: 2 * number),

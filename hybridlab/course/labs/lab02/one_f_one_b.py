@@ -306,13 +306,6 @@ def order_twists(device_d_runs: str) -> tuple[Twist, ...]:
             about="microbatches",
         ),
         Twist(
-            "one-stage-back",
-            f"{device_d_runs} (d-1) mod K",
-            result=arranged(lambda count: [(line - 1) % count for line in range(count)]),
-            about="stages",
-            drawn=True,
-        ),
-        Twist(
             "microbatch-0-last",
             "the microbatches run in the order 1, 2, ..., M-1, 0",
             result=_with_microbatches(lambda number, count: (number + 1) % count, lambda number, count: (number - 1) % count),

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import replace
-from functools import cache
+from functools import cache, lru_cache
 
 from hybridlab import formulas
 from hybridlab.checks import counted
@@ -21,6 +21,7 @@ from hybridlab.errors import InvalidSchedule
 from hybridlab.schedule import Schedule
 from hybridlab.schedules import REGISTRY, build
 from hybridlab.simulation import simulate
+from hybridlab.timeline import Timeline
 
 LAYERS = 24  # layers of each device in task 4
 
@@ -287,20 +288,25 @@ def build_interleaved(orders: Orders, devices: int, microbatches: int, chunks: i
     """Judge the orders of one size: they can run, and every device runs interleaved 1F1B."""
     if len(orders) != devices:
         return wrong("another-size", f"the result has {counted(len(orders), 'line')}, not one for each of {counted(devices, 'device')}")
-    wanted = goal_of(devices, microbatches, chunks)
-    goal = simulate(wanted, UNIT_COSTS)
+    goal = _run_of_goal(devices, microbatches, chunks)
     try:
         schedule = Schedule("yours", orders)
     except InvalidSchedule as why:
         return replace(wrong(why.code, str(why)), drawing=Drawing(orders, UNIT_COSTS, goal, marked_by(why)))
-    feedback = _compared(schedule, wanted)
+    feedback = _compared(schedule, goal)
     if feedback.passed:
         return replace(feedback, drawing=Drawing(orders, UNIT_COSTS))
     return replace(feedback, drawing=Drawing(orders, UNIT_COSTS, goal, first_differences(orders, goal)))
 
 
-def _compared(schedule: Schedule, wanted: Schedule) -> Feedback:
+@lru_cache(64)  # more than the public cases, which are judged again and again
+def _run_of_goal(devices: int, microbatches: int, chunks: int) -> Timeline:
+    return simulate(goal_of(devices, microbatches, chunks), UNIT_COSTS)
+
+
+def _compared(schedule: Schedule, goal: Timeline) -> Feedback:
     """Return the feedback on an order that can run."""
+    wanted = goal.schedule
     if schedule.microbatches != wanted.microbatches:
         return wrong("another-number", f"the order has {counted(schedule.microbatches, 'microbatch')}, not {wanted.microbatches}")
     if schedule.stages != wanted.stages:
@@ -315,7 +321,7 @@ def _compared(schedule: Schedule, wanted: Schedule) -> Feedback:
         return wrong("another-placement", f"{where}: {there}")
     if schedule.orders == wanted.orders:
         return right()
-    mine, goal = simulate(schedule, UNIT_COSTS), simulate(wanted, UNIT_COSTS)
+    mine = simulate(schedule, UNIT_COSTS)
     longer = mine.makespan > goal.makespan + WITHIN
     larger = bool((mine.peak_activations > goal.peak_activations + WITHIN).any())
     code = {(False, False): "another-order", (True, False): "longer", (False, True): "larger", (True, True): "longer-and-larger"}
