@@ -325,14 +325,14 @@ def _compared(schedule: Schedule, goal: Timeline) -> Feedback:
     longer = mine.makespan > goal.makespan + WITHIN
     larger = bool((mine.peak_activations > goal.peak_activations + WITHIN).any())
     code = {(False, False): "another-order", (True, False): "longer", (False, True): "larger", (True, True): "longer-and-larger"}
-    return wrong(code[longer, larger], _first_difference(schedule, wanted))
+    return wrong(code[longer, larger], _first_difference(schedule.orders, wanted.orders))
 
 
-def _first_difference(schedule: Schedule, wanted: Schedule) -> str:
+def _first_difference(orders: Orders, wanted: Orders) -> str:
     """Return the first operation that differs from interleaved 1F1B, and how many operations of its device come before it."""
     differing = (
         (device, place, op, other)
-        for device, (mine, goal) in enumerate(zip(schedule.orders, wanted.orders, strict=True))
+        for device, (mine, goal) in enumerate(zip(orders, wanted, strict=True))
         for place, (op, other) in enumerate(zip(mine, goal, strict=True))
         if op != other
     )
