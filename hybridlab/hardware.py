@@ -103,7 +103,7 @@ class Profile:
         checked_text(self.name, "name")
         checked_text(self.source, "source")
         object.__setattr__(self, "gpus_per_node", whole_number(self.gpus_per_node, "gpus_per_node"))
-        # set past the frozen dataclass, as floats: a caller may pass 80_000_000_000
+        # as floats, because a caller may pass whole numbers; a frozen dataclass allows no plain assignment
         for field in POSITIVE + POSITIVE_OR_NONE:
             value = getattr(self, field)
             if value is None and field in POSITIVE_OR_NONE:

@@ -111,7 +111,7 @@ def _has_room(problem: OrderProblem, chunks: list[int], held: list[float], stage
     A device with several chunks reserves the memory of one activation for each later chunk. So the oldest microbatch can always go on.
     ``chunks`` has the stages of the device, and ``held`` the memory that each stage holds.
     """
-    # 1e-9, because sums of thirds of activations round
+    # 1e-9, because sums of parts of activations are rounded
     one, room = 1 / len(chunks), problem.capacity[problem.device[stage * problem.template.microbatches]] + 1e-9
     taken = one
     for chunk, each in enumerate(chunks):

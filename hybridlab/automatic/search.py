@@ -81,7 +81,7 @@ class State(NamedTuple):
         return self._replace(found=(*self.found[:place], found, *self.found[place + 1 :]))
 
 
-def found_by(problem: OrderProblem, orders: list[Order] | None) -> Candidate | None:
+def candidate_of(problem: OrderProblem, orders: list[Order] | None) -> Candidate | None:
     """Return the candidate with these ``orders``; None if there are none, or if they cannot run in this memory."""
     ran = problem.run(orders) if orders and all(map(problem.fits, orders)) else None
     if orders is None or ran is None:
@@ -114,30 +114,30 @@ def search_steps(
     # one microbatch at a time fits into any memory
     state = State(tuple(_of_schedule(each.template, each.numbers_of(each.template), costs) for each in problems), tuple(bounds))
     for place, problem in enumerate(problems):
-        for found in registered(problem, costs):
+        for found in registry_candidates(problem, costs):
             state = state.better(place, found)
     yield 1, state
     for place, problem in enumerate(problems):
         for policy in policies(problem):
-            state = state.better(place, found_by(problem, greedy(problem, policy)))
+            state = state.better(place, candidate_of(problem, greedy(problem, policy)))
             yield 1, state
     for place, problem in enumerate(problems):
         if attempts and not state.proven(place):
             report = -(-attempts // REPORTS)
             for number, orders in enumerate(exchanges(problem, state.found[place].orders, attempts, seed), start=1):
                 if number % report == 0 or number == attempts:
-                    state = state.better(place, found_by(problem, orders))
+                    state = state.better(place, candidate_of(problem, orders))
                     yield report, state
                     if state.proven(place):
                         break
     # the problem with the lowest bound first: a proof for it may make the other unnecessary
     for place in sorted(range(len(problems)), key=lambda each: state.bounds[each]):
         if effort and not state.proven(place):
-            state = after_solver(state, place, problems[place], costs, effort)
+            state = ask_solver(state, place, problems[place], costs, effort)
             yield 1, state
 
 
-def registered(problem: OrderProblem, costs: Costs) -> Iterator[Candidate]:
+def registry_candidates(problem: OrderProblem, costs: Costs) -> Iterator[Candidate]:
     """Yield the schedules of the registry that place the stages as ``problem`` does and fit into its memory.
 
     They have one copy of the weights. If the problem splits backwards, the orders with split backwards follow each schedule.
@@ -153,12 +153,12 @@ def registered(problem: OrderProblem, costs: Costs) -> Iterator[Candidate]:
         orders = problem.numbers_of(schedule)
         if all(map(problem.fits, orders)):
             yield _of_schedule(schedule, orders, costs)
-            split = found_by(problem, orders)
+            split = candidate_of(problem, orders)
             if split is not None:
                 yield split
 
 
-def after_solver(state: State, place: int, problem: OrderProblem, costs: Costs, effort: float) -> State:
+def ask_solver(state: State, place: int, problem: OrderProblem, costs: Costs, effort: float) -> State:
     """Return the state after the solver of OR-tools has searched for a shorter order of a problem, or for a proof."""
     start = problem.schedule(state.found[place].orders, "start")
     in_unit, unit = costs, 1.0
@@ -172,7 +172,7 @@ def after_solver(state: State, place: int, problem: OrderProblem, costs: Costs, 
         else:
             bound = max(state.bounds[place], best.bound * unit)
             state = state._replace(bounds=(*state.bounds[:place], bound, *state.bounds[place + 1 :]))
-            return state.better(place, found_by(problem, problem.numbers_of(best.schedule)))
+            return state.better(place, candidate_of(problem, problem.numbers_of(best.schedule)))
     return state
 
 

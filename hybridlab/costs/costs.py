@@ -363,7 +363,9 @@ class Costs(Frozen):
             raise HybridLabError(f"factor must be one number for all the devices named, not {short_repr(factor)}", "wrong-shape")
         scale = np.ones(number)
         for device in each_of(devices, "devices must be a list of devices, such as [0]"):
-            scale[whole_number(device, "device", at_least=0, at_most=number - 1)] = by  # not *=, so that doubles count once
+            scale[whole_number(device, "device", at_least=0, at_most=number - 1)] = (
+                by  # not *=, so that a device that is named twice counts once
+            )
         with np.errstate(over="ignore"):  # replace() refuses times that became infinite
             return replace(self, forward=self.forward * scale, backward=self.backward * scale)
 

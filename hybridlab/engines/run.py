@@ -38,6 +38,7 @@ class RunResult(NamedTuple):
     @property
     def timeline(self) -> Timeline:
         """The timeline of the step with the median makespan; of an even number of steps, the faster of the two in the middle."""
+        # one of the steps that ran, and not a mean of two
         order = np.argsort([timeline.makespan for timeline in self.timelines], kind="stable")
         return self.timelines[int(order[(len(order) - 1) // 2])]
 
@@ -130,7 +131,7 @@ def run(
         return _result(job, engine.run(job, arguments | {"lost": job.lost}, progress))
     if known_name(engine, ("threads", *ENGINES), "engine") == "threads":
         return _result(job, run_in_threads(job, progress))
-    if was_started(engine):
+    if was_started(engine):  # this process is one of the ranks already
         return _result(job, run_joined(engine, job))
     with Group(engine, job.ranks, patience=patience) as group:
         return _result(job, group.run(job, arguments | {"lost": job.lost}, progress))

@@ -64,7 +64,7 @@ class Plan:
     sequence_parallel: bool = False
 
     def __post_init__(self) -> None:
-        for field in SIZES:
+        for field in SIZES:  # numpy's integers become ints; a frozen dataclass allows no plain assignment
             object.__setattr__(self, field, whole_number(getattr(self, field), field))
         known_name(self.recompute, RECOMPUTE, "recomputation")
         object.__setattr__(self, "sequence_parallel", true_or_false(self.sequence_parallel, "sequence_parallel"))
@@ -75,7 +75,7 @@ class Plan:
         if self.chunks > 1 and self.pipeline == 1:
             message = f"{self.chunks} chunks need a pipeline of at least 2 stages: with one stage take chunks=1"
             raise UnsupportedSize(message, "unsupported-size")
-        if self.chunks > 1 and self.microbatches % self.pipeline:
+        if self.chunks > 1 and self.microbatches % self.pipeline:  # the rule of interleaved 1F1B
             message = f"{self.microbatches} is not a multiple of {self.pipeline}{_nearest_multiples(self.microbatches, self.pipeline)}"
             raise UnsupportedSize(f"interleaved needs microbatches a multiple of the stages: {message}, or chunks=1", "not-divisible")
 
@@ -132,6 +132,7 @@ def tensor_degrees(model: Transformer, profile: Profile) -> list[int]:
 
 def divisors(number: int) -> list[int]:
     """Return all divisors of a number in increasing order."""
+    # each divisor above the square root belongs to one below it
     small = [count for count in range(1, math.isqrt(number) + 1) if number % count == 0]
     return sorted({*small, *(number // count for count in small)})
 
@@ -139,4 +140,4 @@ def divisors(number: int) -> list[int]:
 def _nearest_multiples(count: int, step: int) -> str:
     """Return the advice to try the multiples of ``step`` nearest to ``count``."""
     below = count // step * step
-    return f"; try {below} or {below + step}" if below else f"; try {step}"
+    return f"; try {below} or {below + step}" if below else f"; try {step}"  # 0 is no advice

@@ -170,7 +170,7 @@ def search(model: Transformer, gpus: int, profile: Profile, global_batch: int | 
         need, over = least_memory / 1e9, (least_memory - profile.memory) / 1e9
         message = f"none of {tried:,} plans on {count} GPUs fits in {profile.memory / 1e9:g} GB: the smallest needs {need:.1f} GB"
         raise UnsupportedSize(f"{message}, {over:.1f} GB more; try {other_gpus(model, count, profile, asked)}", "too-large")
-    found.sort(key=lambda each: (each.seconds, each.memory))
+    found.sort(key=lambda each: (each.seconds, each.memory))  # of equally fast plans, the smaller one first
     return Search(model, profile, tuple(found), tried)
 
 
@@ -186,7 +186,7 @@ def plans(model: Transformer, gpus: int, profile: Profile, global_batch: int) ->
 def _plans_of_degrees(model: Transformer, tensor: int, pipeline: int, data: int, global_batch: int) -> Iterator[Plan]:
     """Yield the plans with these tensor, pipeline and data degrees."""
     samples, layers = global_batch // data, model.layers // pipeline
-    sizes = [2**power for power in range(samples.bit_length()) if samples % 2**power == 0]
+    sizes = [2**power for power in range(samples.bit_length()) if samples % 2**power == 0]  # all sizes would make the search much longer
     for size in sizes:
         count = samples // size
         chunks = [1] if pipeline == 1 or count % pipeline else divisors(layers)

@@ -86,8 +86,8 @@ def slots_in_order(orders: Sequence[Sequence[tuple[int, int]]], shape: tuple[int
     needed = needed_lines(planes, lines, lines // copies)
     first = np.where(needed < 0, NONE, needed * microbatches)[:, None]
     source = np.where(first < 0, NONE, first + np.arange(microbatches)).ravel().tolist()
-    source.append(NONE)  # what the index NONE (-1) finds: no operation needs no operation
-    unknown = -2  # not -1, which is the slot of an operation that is not needed
+    source.append(NONE)  # the index NONE (-1) finds this entry: where there is no operation, there is no source
+    unknown = -2  # another number than -1, which means below that no operation is needed
     slots = [unknown] * (planes * lines * microbatches) + [-1]  # the index NONE (-1) finds the last entry, a slot before all other slots
     done, clock = [0] * len(orders), [-1] * len(orders)  # of each device: the turns that it has run, and its last slot
     waiting: dict[int, int] = {}  # from a place whose slot is unknown to the device that waits for it
@@ -110,7 +110,7 @@ def slots_in_order(orders: Sequence[Sequence[tuple[int, int]]], shape: tuple[int
                         ready.append(waiting.pop(place))
         clock[device], done[device] = now, turn
     grid = np.array(slots[:-1], dtype=np.intp).reshape(shape)
-    return np.maximum(grid, -1)  # unknown becomes -1: these operations wait for ever
+    return np.maximum(grid, -1)  # -2 becomes -1: these operations are in no order, or wait for ever
 
 
 def checked_slots(slots: npt.ArrayLike) -> Ints:

@@ -207,7 +207,7 @@ class Operations(Frozen):
             raise HybridLabError(message, "unknown-operation")
         known, source = self.ops[row], self.source[row]
         needed = (known.own_input, self.ops[source] if source >= 0 else None)
-        # without doubles: for the backward on the last stage, both are its forward
+        # each operation once: for the backward on the last stage, both are its forward
         return tuple(dict.fromkeys(each for each in needed if each is not None))
 
     @cached_property
@@ -328,7 +328,7 @@ class Schedule(Operations):
             has_forward = slots[0].reshape(len(paths), -1, slots.shape[2]) >= 0  # shape (copies, stages, microbatches)
             columns["copy_of"] = has_forward.any(axis=1).argmax(axis=0)
         arrays = {field: readonly(column) for field, column in columns.items()}
-        # past the frozen dataclass, whose fields cannot be assigned
+        # into __dict__, because the fields of a frozen dataclass cannot be assigned
         self.__dict__.update(arrays, name=name, microbatches=slots.shape[2], paths=paths)
 
     def __eq__(self, other: object) -> bool:

@@ -184,8 +184,8 @@ def _incomplete(placed: Sequence[PlacedOp], devices: int, paths: Paths) -> Itera
         return
     for op, device, position in placed:
         if paths.device(op) != device:
-            sentence = f"stage {op.stage} is on device {device} ({op}) and on device {paths.device(op)}"
-            yield Problem(f"{sentence}; a stage belongs to one device", "stage-on-two-devices", device, position, op)
+            sentence = f"stage {op.stage} stands on device {device} ({op}) and on device {paths.device(op)}"
+            yield Problem(f"{sentence}; a stage lives on one device", "stage-on-two-devices", device, position, op)
             return  # one operation is enough: usually all operations of the stage have this fault
     stages_on = Counter(device_of.values())
     if len({stages_on[device] for device in range(devices)}) > 1:

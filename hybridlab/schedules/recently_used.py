@@ -48,7 +48,7 @@ class RecentlyUsed(Generic[Key, Value]):
             if nbytes > self._most:
                 return
             while self._sum + nbytes > self._most:
-                self._sum -= self._values.pop(next(iter(self._values)))[1]  # the first one: it was not used for the longest time
+                self._sum -= self._values.pop(next(iter(self._values)))[1]  # the first one has not been used for the longest time
             self._values[key] = value, nbytes
             self._sum += nbytes
 

@@ -172,7 +172,9 @@ def hybrid_step(
     replicated, holder = replicate(schedule, mesh.replicas), holders(schedule, mesh.replicas)
     costs = costs_of_all(costs, mesh)
     run = simulate(replicated, costs)
-    edges, free_edges = (ring_times(run, holder, each, overlap) for each in (hop, 0.0))  # with this network, with a perfect one
+    edges, free_edges = (
+        ring_times(run, holder, each, overlap) for each in (hop, 0.0)
+    )  # with these rings, and with rings that take no time
     # each K stages are one chunk of the devices
     stage_bytes = nbytes[np.arange(schedule.stages) // mesh.stages]
     hops = hop_spans(edges, holder, ring_order(replicated), stage_bytes)

@@ -75,7 +75,7 @@ def run_jobs(work: Sequence[Job], rows: Sequence[int], executor: Workers | None,
             yield 0 if isinstance(outcome, str) else rows[place], None
 
     # closing, so that after an interrupt the jobs that still wait are cancelled
-    with closing(_here(work) if executor is None else _elsewhere(work, executor)) as steps:
+    with closing(_run_here(work) if executor is None else _run_elsewhere(work, executor)) as steps:
         try:
             for _ in with_progress(store_outcomes(), sum(rows), progress, unit="rows"):
                 pass
@@ -96,13 +96,13 @@ def attempt(job: Job) -> list[Results]:
         raise
 
 
-def _here(work: Sequence[Job]) -> Steps:
+def _run_here(work: Sequence[Job]) -> Steps:
     """Yield the place and the results of each job."""
     for place, job in enumerate(work):
         yield place, attempt(job)
 
 
-def _elsewhere(work: Sequence[Job], executor: Workers) -> Steps:
+def _run_elsewhere(work: Sequence[Job], executor: Workers) -> Steps:
     """Yield the place and the outcome of each job as soon as the executor has it; at the end, jobs that wait are cancelled."""
     done: SimpleQueue[tuple[int, Any]] = SimpleQueue()
     waiting: dict[int, Any] = {}
@@ -119,7 +119,7 @@ def _elsewhere(work: Sequence[Job], executor: Workers) -> Steps:
             future.add_done_callback(lambda future, place=place: done.put((place, future)))
         submitted = len(waiting)
         while waiting:
-            place, future = _next(done)
+            place, future = _wait_for_next(done)
             del waiting[place]
             yield place, _outcome(future)
         for place in range(submitted, len(work)):
@@ -129,7 +129,7 @@ def _elsewhere(work: Sequence[Job], executor: Workers) -> Steps:
             future.cancel()
 
 
-def _next(done: "SimpleQueue[tuple[int, Any]]") -> tuple[int, Any]:
+def _wait_for_next(done: "SimpleQueue[tuple[int, Any]]") -> tuple[int, Any]:
     """Wait for the next finished job."""
     while True:
         try:

@@ -94,6 +94,7 @@ class Sweep:
         HybridLabError
             The table has no such column.
         """
+        # rows hold plain values: a list has become a tuple, and a schedule has the spelling of the registry
         wanted = [(self._index(name), _as_in_rows(name, plain_value(value))) for name, value in values.items()]
         rows = tuple(row for row in self.values if all(row[index] == value for index, value in wanted))
         return Sweep(self.columns, rows, self.unit)
@@ -200,7 +201,7 @@ def sweep(
     for size, places in places_of.items():
         batches = batches_of([rows[place] for place in places], costs, size)  # wrong costs raise, also at sizes that are refused
         refusal = REGISTRY[size[0]].refusal(*size[1:])
-        for place in places:
+        for place in places:  # rows that run get their results later
             results[place] = (None, None, None, None, refusal)
         remaining = iter(places)
         if refusal is None:
@@ -284,5 +285,6 @@ def _schedule_columns(schedules: Any, grid: Collection[str]) -> list[Row]:
 
 def _is_pair(value: Any) -> bool:
     """Return whether the value is the pair of a name and its chunks, and not a list of two schedules."""
+    # ("gpipe", "1f1b") are two schedules, and ("interleaved", 2) is one
     two = isinstance(value, (tuple, list)) and len(value) == 2
     return two and isinstance(value[0], str) and not isinstance(value[1], (str, tuple, list))

@@ -77,7 +77,7 @@ class Spans(Frozen):
         if not (np.abs([start.min(initial=0.0), end.max(initial=0.0)]) <= LATEST).all() or not (end >= start).all():
             _refuse_times(start, end)
         columns = _columns({name: getattr(self, name) for name in COLUMNS}, start.shape[-1])
-        # past the frozen dataclass, whose fields cannot be assigned
+        # into __dict__, because the fields of a frozen dataclass cannot be assigned
         self.__dict__.update(columns, start=readonly(start), end=readonly(end))
 
     @property

@@ -105,7 +105,7 @@ class Network:
             needed = f"{counted(count, 'stage')} need at least {counted(count, 'layer')}, but the network has {self.layers}"
             raise HybridLabError(f"{needed}: take fewer stages, or a deeper network", "too-large")
         least, more = divmod(self.layers, count)
-        ends = [stage * least + min(stage, more) for stage in range(count + 1)]
+        ends = [stage * least + min(stage, more) for stage in range(count + 1)]  # the first ``more`` stages have one layer more
         return tuple(range(start, end) for start, end in pairwise(ends))
 
     def split(self, flat: Floats, count: int) -> list[Floats]:
@@ -166,7 +166,7 @@ class Network:
         start = 0
         for layer in chosen:
             inputs, outputs = self.sizes[layer : layer + 2]
-            middle, end = start + inputs * outputs, start + (inputs + 1) * outputs
+            middle, end = start + inputs * outputs, start + (inputs + 1) * outputs  # the end of the matrix, and of the bias
             # to split an axis needs no copy, so these are views
             matrix = flat[..., start:middle].reshape(*before, inputs, outputs)
             found.append(Layer(matrix, flat[..., middle:end].reshape(*before, 1, outputs)))
@@ -202,7 +202,7 @@ class Network:
             The class of each sample, a whole number from 0.
         """
         inputs, labels = self.samples(inputs, labels)
-        return float((self.scores(flat, inputs).argmax(axis=-1) == labels).mean())
+        return float((self.scores(flat, inputs).argmax(axis=-1) == labels).mean())  # softmax would not change the order of scores
 
     def readable(self, inputs: Any) -> Floats:
         """Return ``inputs`` if they are numbers of shape (..., samples, features) for this network, or raise an error."""

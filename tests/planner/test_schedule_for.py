@@ -99,7 +99,7 @@ def gaps_of_local_search(shape: str, sizes: list[tuple[int, int, int]], monkeypa
     for devices, microbatches, memory in sizes:
         costs = SHAPES[shape](devices)
         with monkeypatch.context() as without:
-            without.setattr(search, "after_solver", lambda state, *_: state)
+            without.setattr(search, "ask_solver", lambda state, *_: state)
             made = schedule_for(costs, microbatches, memory=memory, seconds=0.4)
         best = optimum(build("zb-h1", devices, microbatches), costs, memory=memory, seconds=60)
         assert best.proven
