@@ -154,6 +154,7 @@ class Drawing:
         return self._figure(orders, yours, legal, stops)
 
     def _figure(self, orders: Turns, yours: Timeline, legal: bool, stops: Sequence[Stop]) -> "Picture":
+        """Return the picture of timelines that already have the student's own names."""
         from hybridlab.plot.marks import Stopped, marked_figure  # loads matplotlib
 
         timelines = {YOURS: yours} | ({GOAL: self.goal} if self.goal is not None else {})

@@ -54,6 +54,7 @@ def form_of(key: str) -> dict[str, Any]:
 
 
 def _number(key: str, asked: Question, place: int) -> dict[str, Any]:
+    """Return the data of one number of an answer."""
     number = asked.numbers[place]
 
     def refuse(value: Any, shown: str) -> list[str]:

@@ -45,8 +45,8 @@ class Number:
         Words in front of each sentence about this number, such as ``"model b: "``, where an answer has several numbers.
     decimals : int
         How many decimals the task asks for. An answer is right if it differs from the right value by at most half a unit of the last
-        decimal and both round to the same number. If the right value has no more decimals than that, the answer must equal it. Wrong
-        values of mistakes are met within half a unit.
+        decimal and both round to the same number. If the right value has no more decimals than that, the answer must equal it. An answer
+        has a known mistake if it differs from the wrong value by at most half a unit.
     relative : float
         For an estimate: the share by which the answer may differ from the right value. Decimals then do not matter.
     whole : bool

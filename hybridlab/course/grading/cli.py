@@ -96,7 +96,7 @@ def check_notebook(notebook: Path, lab: str) -> int:
     submission = read_submission(notebook)
     spec = spec_of(reference(lab or submission.lab or notebook.name))
     student = Student(submission.student, submission.course or COURSE) if submission.student else None
-    click.echo(f"{spec.lab}, {f'for {student.name}' if student else 'with the sizes on the page'}, as it was saved last")
+    click.echo(f"{spec.lab}, {f'for {student.name}' if student else 'with the sizes in the text'}, as it was saved last")
     marks: list[TaskMark] = []
     # without a sandbox, because the code is the student's own
     with launcher("none") as local, progress_on_terminal(len(spec.tasks), "tasks") as advance:
@@ -150,7 +150,7 @@ def release_lab(lab: str, out: Path, course: str, sandbox: str) -> None:
 @click.option("--lab", default="", help="The lab, such as lab02.")
 @click.option("--out", default="grades", show_default=True, type=click.Path(path_type=Path), help="The folder for marks and feedback.")
 @click.option("--run", default="final", show_default=True, help="A label. Another label draws other hidden cases.")
-@click.option("--common", is_flag=True, help="All students have the sizes on the page, and no twists.")
+@click.option("--common", is_flag=True, help="All students have the sizes in the text of the lab, and no twists.")
 @click.option("--canvas", type=click.Path(path_type=Path), help="A gradebook exported from Canvas; a copy of it is filled.")
 @click.option("--column", default="", help="The column of the gradebook, if its name does not contain the lab.")
 @click.option("--jobs", default=os.cpu_count() or 1, show_default="one a core", type=click.IntRange(1), help="Submissions at a time.")

@@ -279,6 +279,7 @@ def _differs_by_student(task: Task) -> bool:
 
 
 def _how_to_work(lab: str, student: str) -> str:
+    """Return the text of the first cell of a copy."""
     whose = f", {_as_text(student)}" if student else ""
     lines = [
         f"**Your copy of lab {int(lab[3:])}{whose}.** Answer in the cells that call `check`, and save. In a terminal,",

@@ -49,7 +49,7 @@ class Assignment:
 
     @property
     def fingerprint(self) -> str:
-        """Digits that are the same for two runs only if they give the same marks."""
+        """Digits by which two runs are known to give the same marks: of the secret, the assignment and the version."""
         # another version of hybridlab can have other judges
         parts = (self.secret.fingerprint, self.lab, self.course, self.run, str(self.common), version("hybridlab"))
         return hashlib.sha256("\n".join(parts).encode("utf-8", "surrogatepass")).hexdigest()[:12]

@@ -4,8 +4,9 @@ Landlock is a part of the kernel with which a thread gives up rights, for itself
 starts a worker lives for a moment: the rest of the grader keeps its rights. A worker reads the interpreter, numpy, its own program and, if
 it is of the kind "library", hybridlab. It writes into one new folder, which is removed when it ends. It binds and connects no TCP, and from
 ABI 6 on it reaches no process and no abstract socket outside. What Landlock leaves open, a filter of system calls closes (``call_gaps``).
-Root becomes nobody first. The limit of one process holds for a whole user: whatever else runs as nobody, a worker makes no process and no
-thread. Where a worker may start threads, the limit counts what else runs as this user when it starts, and a filter refuses processes.
+Root becomes nobody first. The limit of one process counts all that runs as a user. So a worker can start no process and no thread, whatever
+else runs as nobody. A worker that may start threads gets a higher limit, by what runs as its user when it starts, and a filter refuses
+new processes.
 
 What stays open, as measured on ABI 7; ``hybridlab doctor --sandbox landlock`` prints the first three:
 

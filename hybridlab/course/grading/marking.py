@@ -220,6 +220,7 @@ def cell_number(place: int) -> str:
 
 
 def _mark_task(task: Task, asked: Instance, player: Player, cells: Sequence[CodeCell], spec: LabSpec, seed: int | None) -> TaskMark:
+    """Judge the last answer to a task that the cells hand in, and return the mark."""
     outcome = player.play()
     answers = [hand_in for hand_in in outcome.handed.get(task.key, []) if _is_answer(hand_in.answer)] if outcome else []
     remarks = []

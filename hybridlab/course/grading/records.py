@@ -54,6 +54,7 @@ def read_records(folder: Path) -> list[Marks]:
 
 
 def _read(path: Path) -> Marks:
+    """Return the marks in a record, or raise an error if it is damaged."""
     # a damaged file can hold any JSON, so each of these errors can come from a value in it
     try:
         marks = Marks.from_json(json.loads(path.read_bytes()))

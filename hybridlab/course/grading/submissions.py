@@ -17,7 +17,7 @@ AT_THE_ENDS = " -_."  # what stands between a name and the lab
 
 
 def student_of(path: Path, root: Path) -> str:
-    """Return whose submission a file in a folder of submissions is, by the names of folders and files.
+    """Return the student of a file in a folder of submissions, from the names of the folder that it is in and of the file.
 
     Parameters
     ----------
@@ -54,7 +54,7 @@ def student_of(path: Path, root: Path) -> str:
 def find_submissions(folder: Path, lab: str) -> dict[str, list[Path]]:
     """Return the notebooks of a lab in a folder of submissions and in its folders, by student.
 
-    Hidden files, what programs add, and notebooks of other labs by their names are left out. Folders behind links are not read.
+    It leaves out hidden files, folders that programs add, and notebooks whose names say another lab. It does not follow links to folders.
 
     Parameters
     ----------

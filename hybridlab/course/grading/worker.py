@@ -226,7 +226,7 @@ class Worker:
     def _part(self, name: str, otherwise: Any = None) -> Any:
         """Return ``otherwise``, or the function of this name that was handed in last: this is ``part`` in a notebook that is graded.
 
-        What is given comes first, because an own function can have a change that the rest of the lab does not have.
+        A given function comes first, because the student's own one can have a twist, and the rest of the lab has none.
         """
         own = (each for each in reversed(self._functions) if getattr(each, "__name__", "") == name and not is_stub(each))
         return next(own, None) if otherwise is None else otherwise
