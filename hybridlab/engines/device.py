@@ -90,6 +90,7 @@ class Device:
             self.exchange.leave()
 
     def _run_step(self, step: int) -> None:
+        """Run the operations of this device, then the rings of its stages, then its optimiser."""
         job, schedule = self.job, self.job.schedule
         self.spans.append([])
         self._stand(START)

@@ -72,6 +72,7 @@ class Group:
             raise
 
     def _start(self) -> None:
+        """Start the processes, and wait until all of them have connected."""
         from multiprocessing.connection import Listener  # a notebook that runs in a browser has no such module
 
         program = ["-c", f"from hybridlab.engines.worker import serve; serve({self.engine!r}, {str(self._folder)!r}, {self.ranks})"]

@@ -271,6 +271,7 @@ def measure_overhead(engine: str | Group = "threads") -> Overhead:
 
 
 def _checked_schedules(schedules: Any) -> list[Schedule]:
+    """Return the schedules of a trial as a list; raise an error if they cannot be compared."""
     wanted = "a trial takes a list of at least two schedules for the same number of devices"
     runs = list(each_of(schedules, wanted))
     for each in runs:

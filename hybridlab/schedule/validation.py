@@ -222,6 +222,7 @@ def _missing_operations(times: Counter[Op], stages: int, microbatches: int) -> I
 
 
 def _of_microbatches(numbers: Sequence[int]) -> str:
+    """Return the words for some microbatches; of many, the first two and the last are named."""
     if len(numbers) == 1:
         return f"of microbatch {numbers[0]}"
     if len(numbers) <= MOST_NAMED:

@@ -27,6 +27,7 @@ class OwnTrace:
         self.about: Mapping[str, Any] = read_events(path, self._take)["otherData"][OWN]
 
     def _take(self, event: Event) -> None:
+        """Store an event if it is a slice or the name of the process or of a track."""
         if event.get("name") == "process_name":
             self.title = event["args"]["name"]
         elif event.get("name") == "thread_name":

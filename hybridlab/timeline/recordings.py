@@ -74,6 +74,7 @@ class Recording:
         return base if isinstance(base, int) else None
 
     def _take(self, event: Event) -> None:
+        """Store the parts of an event that are needed; most events of a trace are not."""
         phase, category = event.get("ph"), event.get("cat")
         if phase in ("B", "E"):
             self._join_begin_and_end(event, phase)

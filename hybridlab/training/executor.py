@@ -133,6 +133,7 @@ class Executor:
             raise HybridLabError(f"the order ends too early: microbatch {microbatch} is not finished on stage {stage}", "unfinished")
 
     def _forward(self, op: Op) -> None:
+        """Run a forward: send its output to the next stage, or add its loss, and store its activations."""
         stage, stage_input = self._stages[self._place(op)], _take_out(self._arrived, op, "no input has arrived there")
         if self._is_last(op.stage):
             # divided by the copies, because the mean over the rows of all copies must be the gradient of the whole batch
