@@ -45,7 +45,7 @@ def accepting(task: Task) -> Task:
         data = page.data
         if isinstance(data, Build):
             data = replace(data, judge=lambda *given: right("yes"), reads=lambda result: result, twists=())
-            return Instance(page.prompt, data.judged, data)
+            return Instance(page.prompt, data.check, data)
         return replace(page, judge=lambda answer: right("yes"))
 
     return replace(task, instance=instance)

@@ -40,7 +40,7 @@ def judged(workers: Launcher, key: str, twist: Twist, more: str = "") -> Feedbac
         handed, error = session.run(cell + more, "cell 1")
         assert error is None
         _, function = handed[-1]
-        feedback: Feedback = mine.judged(Remote(session, function, fresh=build.fresh, cell="cell 1", provide=lambda missing: False))
+        feedback: Feedback = mine.check(Remote(session, function, fresh=build.fresh, cell="cell 1", provide=lambda missing: False))
         return feedback
     finally:
         session.close()

@@ -70,26 +70,26 @@ def code_of(function: Any, **fields: Any) -> str:
 
 def refused(function: Any, **fields: Any) -> Feedback:
     try:
-        return twice(**fields).judged(function)
+        return twice(**fields).check(function)
     except HybridLabError as why:
         return wrong(why.code, str(why))
 
 
 def test_a_right_function_passes_and_the_cases_are_counted() -> None:
-    verdict = twice().judged(doubled)
+    verdict = twice().check(doubled)
     assert (verdict.passed, verdict.messages) == (True, ("twice as large", "right in all 5 cases, from a list of 0 to a list of 4"))
 
 
 def test_another_seed_brings_other_cases() -> None:
     seen: dict[int, list[list[int]]] = {0: [], 1: []}
     for seed, given in seen.items():
-        assert twice().judged(lambda values, given=given: given.append(values) or doubled(values), seed).passed
+        assert twice().check(lambda values, given=given: given.append(values) or doubled(values), seed).passed
         assert given == [case.arguments[0] for case in lists(np.random.default_rng(seed))]
     assert seen[0] != seen[1]
 
 
 def test_the_first_case_that_fails_is_told_with_its_inputs() -> None:
-    verdict = twice().judged(lambda values: doubled(values)[:2])
+    verdict = twice().check(lambda values: doubled(values)[:2])
     assert (verdict.code, verdict.messages) == ("another-length", ("for a list of 3: there are 2 numbers",))
 
 
@@ -134,7 +134,7 @@ def test_a_known_mistake_is_told_from_others_that_agree_in_the_first_case() -> N
     ],
 )  # fmt: skip
 def test_a_right_function_passes_in_every_form(function: Any) -> None:
-    assert twice().judged(function).passed
+    assert twice().check(function).passed
 
 
 def test_an_object_that_can_be_called_passes() -> None:
@@ -142,7 +142,7 @@ def test_an_object_that_can_be_called_passes() -> None:
         def __call__(self, values: Any) -> Any:
             return doubled(values)
 
-    assert twice().judged(Twice()).passed
+    assert twice().check(Twice()).passed
 
 
 def test_the_line_that_raises_is_shown() -> None:
@@ -266,11 +266,11 @@ def test_the_judge_gets_the_arguments_as_they_were_made() -> None:
         values.clear()
         return right()
 
-    assert twice(spoils).judged(doubled).passed
+    assert twice(spoils).check(doubled).passed
 
 
 def test_the_drawing_of_a_judge_is_kept() -> None:
-    assert twice(lambda result, values: Feedback(True, ("drawn",))).judged(doubled).messages[0] == "twice as large"
+    assert twice(lambda result, values: Feedback(True, ("drawn",))).check(doubled).messages[0] == "twice as large"
 
 
 @in_turn(
@@ -318,7 +318,7 @@ def test_a_build_knows_five_mistakes_and_can_be_read_by_a_grader(key: str) -> No
 @pytest.mark.slow
 @each_build
 def test_the_worked_solution_passes_the_cases_of_many_seeds(key: str) -> None:
-    assert [seed for seed in range(1, 10) if not BUILDS[key].judged(solutions()[key], seed).passed] == []
+    assert [seed for seed in range(1, 10) if not BUILDS[key].check(solutions()[key], seed).passed] == []
 
 
 @pytest.mark.slow

@@ -37,13 +37,13 @@ def double(value: float) -> float:
 
 
 def test_a_bad_argument_must_be_refused_with_any_error() -> None:
-    assert build(Case((1.0,), "1"), NAN).judged(double).passed
-    feedback = build(Case((1.0,), "1"), NAN).judged(lambda value: 2 * value)
+    assert build(Case((1.0,), "1"), NAN).check(double).passed
+    feedback = build(Case((1.0,), "1"), NAN).check(lambda value: 2 * value)
     assert (feedback.code, feedback.messages[0].partition(":")[0]) == ("not-refused", "for NaN")
 
 
 def test_a_function_that_cannot_be_called_has_refused_nothing() -> None:
-    assert build(NAN).judged(lambda: 2).code == "signature"
+    assert build(NAN).check(lambda: 2).code == "signature"
 
 
 def interrupted(value: float) -> float:
@@ -51,12 +51,12 @@ def interrupted(value: float) -> float:
 
 
 def test_an_interrupt_is_no_refusal() -> None:
-    assert build(NAN).judged(interrupted).code == "interrupted"
+    assert build(NAN).check(interrupted).code == "interrupted"
 
 
 def test_a_known_mistake_is_not_named_for_a_bad_argument_and_not_told_apart_by_one() -> None:
-    assert build(NAN).judged(lambda value: value).code == "not-refused"
-    assert build(Case((1.0,), "1"), NAN, Case((2.0,), "2")).judged(lambda value: value).code == "same"
+    assert build(NAN).check(lambda value: value).code == "not-refused"
+    assert build(Case((1.0,), "1"), NAN, Case((2.0,), "2")).check(lambda value: value).code == "same"
 
 
 def twice(function: Callable[[float], float], value: float) -> float:
@@ -71,10 +71,10 @@ def test_a_case_can_call_the_function_several_times() -> None:
         return 2 * value if len(calls) < 3 else value
 
     case = Case((1.0,), "two calls", run=twice)
-    assert build(case).judged(double).passed
-    assert build(Case((1.0,), "1"), case).judged(double_at_first).code == "keeps-its-state", "a single call would have passed"
-    assert build(case).judged(double_at_first).code == "another-value"
-    assert build(case).judged(lambda: 2).code == "signature"
+    assert build(case).check(double).passed
+    assert build(Case((1.0,), "1"), case).check(double_at_first).code == "keeps-its-state", "a single call would have passed"
+    assert build(case).check(double_at_first).code == "another-value"
+    assert build(case).check(lambda: 2).code == "signature"
 
 
 def test_a_nan_that_is_cast_to_a_whole_number_is_an_error_with_its_line() -> None:
@@ -82,15 +82,15 @@ def test_a_nan_that_is_cast_to_a_whole_number_is_an_error_with_its_line() -> Non
         return np.array([value - np.inf * 0]).astype(np.int8)[0]
 
     with np.errstate(all="ignore"):
-        assert build(Case((1.0,), "1")).judged(cast).code == "another-value"
-    feedback = build(Case((1.0,), "1")).judged(cast)
+        assert build(Case((1.0,), "1")).check(cast).code == "another-value"
+    feedback = build(Case((1.0,), "1")).check(cast)
     assert feedback.code == "raises"
     assert "astype(np.int8)" in feedback.messages[0]
 
 
 @in_turn("dividing", [lambda value: np.float64(2 * value) / np.float64(1), lambda value: np.array(2 * value)])
 def test_other_functions_run_as_before(dividing: Callable[[float], Any]) -> None:
-    assert build(Case((1.0,), "1")).judged(dividing).passed
+    assert build(Case((1.0,), "1")).check(dividing).passed
 
 
 def test_a_known_mistake_is_recognised_up_to_the_rounding_that_a_build_allows() -> None:
@@ -101,6 +101,6 @@ def test_a_known_mistake_is_recognised_up_to_the_rounding_that_a_build_allows() 
         exact = Build(
             "double(value)", lambda rng: cases, lambda *given: wrong("another-value", "no"), lambda result: result, [mistake], "", False
         )
-        return replace(exact, within=within).judged(lambda value: np.array([np.float32(value / 2.0000001)], float)).code
+        return replace(exact, within=within).check(lambda value: np.array([np.float32(value / 2.0000001)], float)).code
 
     assert (code(0.0), code(1e-6)) == ("another-value", "halved")

@@ -82,7 +82,7 @@ def test_a_rule_gets_the_place_of_the_first_wrong_number() -> None:
         ([0, 2, 4], "device 0 does not take 0 ms but 2"),
         ([1 + 1e-12, 5, 3], "device 1 does not take 5 ms but 3"),
     ):
-        feedback = number.judged(number.read(values))
+        feedback = number.check(number.read(values))
         assert feedback is not None
         assert feedback.messages == (sentence,)
 

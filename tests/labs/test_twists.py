@@ -121,7 +121,7 @@ def test_a_sentence_ends_what_begins_with_in_your_task(twist: Twist) -> None:
 def fails_as_a_copy(key: str, mine: Build) -> str:
     """Return the feedback on the published solution if it is wrong; empty if it is right."""
     assert mine.twist
-    feedback = mine.judged(solutions_of(key[:5])[key])
+    feedback = mine.check(solutions_of(key[:5])[key])
     missed = (feedback.code, *feedback.messages[:2]) == ("twist-missed", WITHOUT_THE_TWIST, mine.twist.reminder)
     right = not feedback.passed and mine.twist.reminder in feedback.messages if mine.twist.judge else missed
     return "" if right else f"{mine.twist.name}: {feedback}"
@@ -153,7 +153,7 @@ def test_under_a_twist_an_honest_solution_passes_and_a_copy_fails(key: str) -> N
     for place, twist in enumerate(BUILDS[key].twists):
         mine = twisted(key, place)
         for seed in (PUBLIC_SEED, 20_011):
-            feedback = mine.judged(honest(key, twist), seed)
+            feedback = mine.check(honest(key, twist), seed)
             failed += [f"{twist.name}: {feedback}"] * (not feedback.passed)
         failed += filter(None, [fails_as_a_copy(key, mine)])
     assert not failed, "\n".join(failed)
@@ -186,7 +186,7 @@ def test_a_copy_and_half_of_a_change_are_named(key: str) -> None:
     assert mine.twist
     assert not fails_as_a_copy(key, mine)
     for part in mine.twist.rows:
-        feedback = mine.judged(honest(key, part))
+        feedback = mine.check(honest(key, part))
         only = f"your function makes only this one of your changes: {part.sentence}"
         assert (feedback.code, *feedback.messages[:2]) == ("twist-missed", only, mine.twist.reminder)
 
@@ -235,7 +235,7 @@ def test_known_mistakes_name_twists_that_exist() -> None:
 @each_build
 def test_a_function_that_is_wrong_in_both_tasks_is_described(key: str) -> None:
     mine = with_last_twist(key)
-    feedback = mine.judged(lambda *arguments: 5)
+    feedback = mine.check(lambda *arguments: 5)
     assert feedback.code not in ("passed", "twist-missed", "raises")
     assert mine.twist
     assert mine.twist.explanation(own_names=feedback.drawing is not None) in feedback.messages
@@ -251,7 +251,7 @@ def test_pictures_and_sentences_have_the_devices_and_operations_of_the_student()
         return order.replace("1F0 1F1 1F2 1B0", "1F0 1F1 1B0 1F2") if (devices, microbatches) == (4, 4) else order
 
     mine = BUILDS["lab02.t5"].with_twist(twist)
-    feedback = mine.judged(twist.map.apply(late, ()))
+    feedback = mine.check(twist.map.apply(late, ()))
     assert "device 2 starts its first backward after 2 forwards" in feedback.messages[0]
     assert twist.reminder in feedback.messages
     assert feedback.drawing
@@ -263,9 +263,9 @@ def test_what_a_function_prints_is_shown_once(capsys: pytest.CaptureFixture[str]
         print("called")
         return [0 for _ in orders]
 
-    assert not twisted("lab03.t3", 0).judged(prints).passed
+    assert not twisted("lab03.t3", 0).check(prints).passed
     shown = capsys.readouterr().out
-    assert not BUILDS["lab03.t3"].judged(prints).passed
+    assert not BUILDS["lab03.t3"].check(prints).passed
     assert shown == capsys.readouterr().out
 
 
@@ -276,7 +276,7 @@ def test_an_endless_function_is_not_called_again() -> None:
         calls.append(arguments)
         raise KeyboardInterrupt
 
-    assert with_last_twist("lab01.t6").judged(late).code in ENDED
+    assert with_last_twist("lab01.t6").check(late).code in ENDED
     assert len(calls) == 1
 
 
@@ -291,20 +291,20 @@ def test_a_function_that_waits_for_ever_without_its_twist_is_stopped() -> None:
         while True:
             pass
 
-    assert twisted("lab02.t6", 0).judged(waits).code not in ("passed", "twist-missed")
+    assert twisted("lab02.t6", 0).check(waits).code not in ("passed", "twist-missed")
     assert len(calls) == 3
 
 
 @once_a_build
 def test_the_source_of_the_library_fails(key: str, twist: Twist) -> None:
     if key in LIBRARY:
-        assert with_last_twist(key).judged(LIBRARY[key]).code not in ("passed", "not-your-own", "signature")
+        assert with_last_twist(key).check(LIBRARY[key]).code not in ("passed", "not-your-own", "signature")
 
 
 @once_a_build
 def test_a_result_of_another_shape_gets_feedback(key: str, twist: Twist) -> None:
     for result in (None, 5, "x", [], {}, [[]], [None], [5], {"x": 5}, {5}, object(), [object()], float("nan"), (1, 2), iter([1])):
-        feedback = with_last_twist(key).judged(lambda *arguments, result=result: result)
+        feedback = with_last_twist(key).check(lambda *arguments, result=result: result)
         assert not feedback.passed
         assert feedback.code != "raises", (result, feedback.messages)
 
@@ -335,12 +335,12 @@ class Elsewhere:
 
 @once_a_build
 def test_a_callable_object_passes_as_a_function_does(key: str, twist: Twist) -> None:
-    assert on_few_cases(with_last_twist(key)).judged(Elsewhere(honest(key, twist))).passed
+    assert on_few_cases(with_last_twist(key)).check(Elsewhere(honest(key, twist))).passed
 
 
 @once_a_build
 def test_a_function_with_other_arguments_is_refused_by_its_own_signature(key: str, twist: Twist) -> None:
-    assert with_last_twist(key).judged(lambda: None).code == "signature"
+    assert with_last_twist(key).check(lambda: None).code == "signature"
 
 
 @in_turn("key, twist", [(key, twist) for key, each in BUILDS.items() for twist in each.twists if twist.given])

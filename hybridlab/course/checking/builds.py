@@ -14,7 +14,7 @@ import numpy as np
 
 from hybridlab.checks import counted, short_repr
 from hybridlab.course.checking.answers import plain_values, same
-from hybridlab.course.checking.calls import ENDED, called, names_in, refuse_shared_memory
+from hybridlab.course.checking.calls import ENDED, call, names_in, refuse_shared_memory
 from hybridlab.course.checking.checking import Feedback, Instance, PartialCredit, Task, add_task, right, wrong
 from hybridlab.course.checking.drawing import Renaming
 from hybridlab.course.checking.maps import refuse_change
@@ -185,15 +185,15 @@ class Build:
         cases = self.untwisted.public_cases if seed == PUBLIC_SEED else self.untwisted._cases_of(seed)
         return cases if self.twist.cases is None else tuple(map(self.twist.cases, cases))
 
-    def judged(self, function: Any, seed: int = PUBLIC_SEED) -> Feedback:
+    def check(self, function: Any, seed: int = PUBLIC_SEED) -> Feedback:
         """Return the feedback on a function. It describes the first case that the function fails, if there is one."""
         if not callable(function):
             raise HybridLabError(
                 f"the answer is a function {self.signature}: hand in its name, not {short_repr(function)}", "not-a-function"
             )
         if self.twist is None or self.untwisted is None:
-            return self._judged(function, seed)
-        if (feedback := self._judged(self.twist.undo(function), seed)).passed:
+            return self._check(function, seed)
+        if (feedback := self._check(self.twist.undo(function), seed)).passed:
             return feedback
         missed = None if feedback.code in ENDED or self.twist.judge else self._missed(function, self.twist, self.untwisted)
         explanation = self.twist.explanation(own_names=feedback.drawing is not None)
@@ -218,7 +218,7 @@ class Build:
     def _takes_lists(self) -> bool:
         return isinstance(self.public_cases[0].arguments[0], list)
 
-    def _judged(self, function: Callable[..., Any], seed: int) -> Feedback:
+    def _check(self, function: Callable[..., Any], seed: int) -> Feedback:
         """Return the feedback on a function that does the task in the text."""
         cases = self.public_cases if seed == PUBLIC_SEED else self._cases_of(seed)
         passed = right(self.lesson)
@@ -264,7 +264,7 @@ class Build:
     def _refused(self, function: Callable[..., Any], case: Case) -> Feedback:
         """Return the feedback on a case for which the function must raise an error."""
         try:
-            case.run(lambda *arguments: called(function, arguments, self.signature, refused=True), *deepcopy(case.arguments))
+            case.run(lambda *arguments: call(function, arguments, self.signature, refused=True), *deepcopy(case.arguments))
         except HybridLabError as why:
             if why.code == "raises":
                 return right()
@@ -274,7 +274,7 @@ class Build:
     def _result(self, function: Callable[..., Any], case: Case) -> Any:
         """Return what the function returns for a case, as the judge takes it. Raise if it fails, changes its arguments or shares memory."""
         given = deepcopy(case.arguments)
-        returned = case.run(lambda *arguments: called(function, arguments, self.signature, case.refused), *given)
+        returned = case.run(lambda *arguments: call(function, arguments, self.signature, case.refused), *given)
         for argument, before in zip(given, case.arguments, strict=True):
             refuse_change(argument, before)
         if returned is None:
@@ -376,7 +376,7 @@ def build_task(
         def judged(function: Any, seed: int | None) -> Feedback:
             if is_stub(function):
                 return wrong("nothing-handed-in", f"nothing handed in yet: {prompt}")
-            feedback = build.judged(function, PUBLIC_SEED if seed is None else seed)
+            feedback = build.check(function, PUBLIC_SEED if seed is None else seed)
             return save_if_passed(feedback, build, function) if seed is None else feedback
 
         def instance(seed: int | None) -> Instance:

@@ -27,7 +27,7 @@ class Relayed(HybridLabError):
     """An error of a function that runs in another process. It already has its sentence and its code."""
 
 
-def called(function: Callable[..., Any], arguments: tuple[Any, ...], signature: str, refused: bool) -> Any:
+def call(function: Callable[..., Any], arguments: tuple[Any, ...], signature: str, refused: bool) -> Any:
     """Call the student's function, and return its result. Whatever it raises becomes a sentence with the line that raised it."""
     try:
         inspect.signature(function).bind(*arguments)

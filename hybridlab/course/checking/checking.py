@@ -156,7 +156,7 @@ class Task:
         if self.kind == "build":
             build = public.data.twisted(seed)
             prompt = f"{public.prompt}. In your task, {build.twist.sentence}" if build.twist else public.prompt
-            return Instance(prompt, build.judged, build)
+            return Instance(prompt, build.check, build)
         # some draws give the public sizes again; the prompt shows them all
         drawn = (self.instance(seed + again) for again in range(MOST_DRAWS))
         own = next((instance for instance in drawn if instance.prompt != public.prompt), None)

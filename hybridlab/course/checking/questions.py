@@ -112,7 +112,7 @@ class Number:
         """Whether ``value`` is ``wanted``, within the decimals or the share that the task allows."""
         return near(value, wanted, 0.0 if self.relative else self.tolerance(wanted), self.relative)
 
-    def judged(self, value: Numbers) -> Feedback | None:
+    def check(self, value: Numbers) -> Feedback | None:
         """Return the feedback on a wrong value, or None if it is right."""
         names = self.names(value)
         if self.meets(value, self.truth):
@@ -201,7 +201,7 @@ class Question:
         """Return the feedback on an answer. It names the first number that is wrong."""
         first = self.numbers[0]
         if len(self.numbers) == 1:
-            return first.judged(first.read(answer)) or right(self.lesson)
+            return first.check(first.read(answer)) or right(self.lesson)
         parts: list[Any]
         if any(np.ndim(number.truth) for number in self.numbers):
             parts = require_parts(answer, len(self.numbers), f"{len(self.numbers)} lists, each with each {first.what}")
@@ -211,7 +211,7 @@ class Question:
             example = first.example or usual
             parts = require_numbers(answer, len(names), " or the ".join(dict.fromkeys(names)), example, names)
         values: list[Any] = [number.read(part) for number, part in zip(self.numbers, parts, strict=True)]
-        faults = [number.judged(value) for number, value in zip(self.numbers, values, strict=True)]
+        faults = [number.check(value) for number, value in zip(self.numbers, values, strict=True)]
         fault = next((fault for fault in faults if fault), None)
         if fault is None:
             return right(self.lesson)

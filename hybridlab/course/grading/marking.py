@@ -267,7 +267,7 @@ def _judge(task: Task, asked: Instance, player: Player, hand_in: HandIn, seed: i
         provide=lambda name: player.provide(outcome, name, hand_in.cell),
     )
     seeds = {} if seed is None else {"seed": seed}
-    feedback = check_with(task, Instance(asked.prompt, lambda function: build.judged(function, **seeds), build), remote)
+    feedback = check_with(task, Instance(asked.prompt, lambda function: build.check(function, **seeds), build), remote)
     if feedback.passed or not task.partial_credit or feedback.code in ENDED:
         return feedback, None
     reached = []

@@ -275,7 +275,7 @@ def test_a_mistake_is_found_in_another_form(code: str, program: Any) -> None:
 def test_a_ring_is_judged_in_the_words_of_its_own_way(name: str) -> None:
     mine = BUILD.with_twist(next(twist for twist in BUILD.twists if twist.name == name))
     to, first = WAYS[name]
-    receiver, start, forgotten = f"rank r {'+' if to > 0 else '-'} 1", plus("chunk r", first), mine.judged(ring(1, 0))
+    receiver, start, forgotten = f"rank r {'+' if to > 0 else '-'} 1", plus("chunk r", first), mine.check(ring(1, 0))
     assert (forgotten.code, forgotten.messages[1]) == ("twist-missed", WITHOUT_THE_TWIST)
     wrong = {
         "wrong-direction": (ring(-to, first), f"rank r sends to {receiver}"),
@@ -284,7 +284,7 @@ def test_a_ring_is_judged_in_the_words_of_its_own_way(name: str) -> None:
         "invented-averages": (lambda values: (values.mean(axis=0) + 0 * values, ring(to, first)(values)[1]), "chunks that arrived"),
     }
     for code, (program, words) in wrong.items():
-        feedback = mine.judged(program)
+        feedback = mine.check(program)
         assert "next rank" not in " ".join(feedback.messages)
         if feedback.code != "twist-missed":  # the text's ring is the one that turns the other way, or begins with another chunk
             assert (feedback.code, words in " ".join(feedback.messages[:2])) == (code, True)

@@ -424,14 +424,14 @@ def test_a_twisted_decode_takes_arrays_that_cannot_be_changed(name: str) -> None
 @in_turn("name", [twist.name for twist in ENCODE.twists])
 def test_a_zero_that_divides_in_silence_is_found_under_every_twist(name: str) -> None:
     mine = ENCODE.with_twist(named(ENCODE, name))
-    assert mine.judged(TWISTED["lab05.t1"][name](zero_divided_in_silence)).code == "zero-divided"
+    assert mine.check(TWISTED["lab05.t1"][name](zero_divided_in_silence)).code == "zero-divided"
 
 
 def test_no_hint_says_to_add_a_residual_that_is_subtracted() -> None:
     twist = named(FEEDBACK, "sent-too-much")
     mine = FEEDBACK.with_twist(twist)
     for mistake in mine.mistakes:
-        feedback = mine.judged(twist.map.apply(mistake.result, ()))
+        feedback = mine.check(twist.map.apply(mistake.result, ()))
         assert (feedback.code, mistake.sentence in feedback.messages) == (mistake.code, True)
         assert not re.search("add it to the gradient|, so it is added|plus the old|left of", mistake.sentence)
 

@@ -261,7 +261,7 @@ def test_a_forgotten_change_is_named_under_every_twist() -> None:
     few = [case for case in build_of.public_cases if "1 device with 2 stages" in case.words or "3 replicas" in case.words]
     short = replace(build_of, cases=lambda rng: few)
     for twist in build_of.variants:
-        feedback = short.with_twist(twist).judged(rings)
+        feedback = short.with_twist(twist).check(rings)
         assert (feedback.code, feedback.messages[0]) == ("twist-missed", WITHOUT_THE_TWIST), twist.name
 
 

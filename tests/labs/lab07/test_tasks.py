@@ -337,8 +337,8 @@ def test_results_in_an_iterator_are_results_of_the_same_form() -> None:
     twists = {twist.name: twist for twist in TASKS["lab07.t1"].instance(None).data.twists}
     mine = TASKS["lab07.t1"].instance(None).data.with_twist(twists["loss-last"])
     copied, own = solutions_of("lab07")["lab07.t1"], honest("lab07.t1", twists["loss-last"])
-    assert mine.judged(lambda orders, *others: iter(own(orders, *others))).passed
-    assert mine.judged(lambda orders, *others: iter(copied(orders, *others))).code == "twist-missed"
+    assert mine.check(lambda orders, *others: iter(own(orders, *others))).passed
+    assert mine.check(lambda orders, *others: iter(copied(orders, *others))).code == "twist-missed"
 
 
 def test_a_test_of_a_ring_sees_under_every_twist_that_the_ring_overwrites_its_argument() -> None:

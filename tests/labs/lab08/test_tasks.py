@@ -375,8 +375,8 @@ def test_a_device_that_ends_last_and_wakes_nobody_is_found_out(place: int, chang
     build = TASKS["lab08.t5"].instance(None).data
     case = [case for case in build.public_cases if case.arguments[-1].long == LONG_BEFORE_END][place]
     alone = replace(build, cases=lambda rng: [case])
-    assert alone.judged(runner()).passed
-    assert alone.judged(runner(WAKE_NOBODY, change)).code == "waits-for-ever"
+    assert alone.check(runner()).passed
+    assert alone.check(runner(WAKE_NOBODY, change)).code == "waits-for-ever"
 
 
 def test_the_thread_that_died_is_named() -> None:

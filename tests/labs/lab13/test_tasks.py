@@ -412,9 +412,9 @@ def test_two_names_on_the_scale_that_would_overlap_stand_in_two_rows() -> None:
 def test_plain_schedulers_pass_for_other_cases_and_hungry_ones_do_not(seed: int) -> None:
     build = TASKS["lab13.t5"].instance(None).data
     for passing in (scheduler(), scheduler(depth=2), scheduler("FIW", depth=2)):
-        assert build.judged(passing, seed).passed
-    assert build.judged(scheduler("FIW"), seed).code == "longer-than-zb-h1"
-    assert build.judged(scheduler(depth=1), seed).code in ("longer-than-zb-h1", "too-near-to-zb-h1")
+        assert build.check(passing, seed).passed
+    assert build.check(scheduler("FIW"), seed).code == "longer-than-zb-h1"
+    assert build.check(scheduler(depth=1), seed).code in ("longer-than-zb-h1", "too-near-to-zb-h1")
     assert set(build.codes(scheduler("FIW"), seed)) <= {"longer-than-zb-h1", "too-near-to-zb-h1"}
 
 

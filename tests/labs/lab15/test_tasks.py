@@ -317,7 +317,7 @@ def test_a_program_that_tries_all_cuts_is_right_for_small_models_and_never_ends_
     exec(EXHAUSTIVE, handed)  # noqa: S102 - a program of our own
     small = [case for case in build.public_cases if len(case.arguments[0]) <= 12]
     assert len(small) > 15
-    assert replace(build, cases=lambda rng: small).judged(handed["partition"], seed=1).passed
+    assert replace(build, cases=lambda rng: small).check(handed["partition"], seed=1).passed
     layers, devices = max((len(times), devices) for times, devices in (case.arguments for case in build.public_cases))
     assert comb(layers - 1, devices - 1) > 10**12
 
@@ -331,7 +331,7 @@ def test_a_worker_ends_a_program_that_tries_all_cuts() -> None:
             assert error is None
             budget.left = 2.0  # for the call, which would take years
             build = TASKS["lab15.t3"].personal(0).data.untwisted
-            feedback = build.judged(Remote(session, function, fresh=build.fresh, cell="cell 1", provide=lambda missing: False))
+            feedback = build.check(Remote(session, function, fresh=build.fresh, cell="cell 1", provide=lambda missing: False))
         finally:
             session.close()
     assert feedback.code == "too-slow"

@@ -237,7 +237,7 @@ def two_changes(answer: object) -> Feedback:
         code="wrong-length-of-step",
     )
     gains = "overlap saves nothing without chunks; with them overlap saves more than int8 or link"
-    return length_of_step.judged(time) or right(f"{summary}; {gains}")
+    return length_of_step.check(time) or right(f"{summary}; {gains}")
 
 
 def changed_step(*changes: str) -> HybridStep:

@@ -171,7 +171,7 @@ def the_fewest_bytes(answer: object) -> Feedback:
         ],
         example="1000",
     )
-    return nbytes.judged(nbytes.read(parts[1])) or right(lesson)
+    return nbytes.check(nbytes.read(parts[1])) or right(lesson)
 
 
 @number_task("lab07.t4", title="Other weights, other accuracies?", draws={"first": (-1, -2, -0.5, -3, -4), "second": (2, 3, 5, 1.5, 4)})

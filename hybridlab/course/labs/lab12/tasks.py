@@ -293,7 +293,7 @@ def build_interleaved(orders: Orders, devices: int, microbatches: int, chunks: i
         schedule = Schedule("yours", orders)
     except InvalidSchedule as why:
         return replace(wrong(why.code, str(why)), drawing=Drawing(orders, UNIT_COSTS, goal, marked_by(why)))
-    feedback = _compared(schedule, goal)
+    feedback = _compare(schedule, goal)
     if feedback.passed:
         return replace(feedback, drawing=Drawing(orders, UNIT_COSTS))
     return replace(feedback, drawing=Drawing(orders, UNIT_COSTS, goal, first_differences(orders, goal)))
@@ -304,7 +304,7 @@ def _run_of_goal(devices: int, microbatches: int, chunks: int) -> Timeline:
     return simulate(goal_of(devices, microbatches, chunks), UNIT_COSTS)
 
 
-def _compared(schedule: Schedule, goal: Timeline) -> Feedback:
+def _compare(schedule: Schedule, goal: Timeline) -> Feedback:
     """Return the feedback on an order that can run."""
     wanted = goal.schedule
     if schedule.microbatches != wanted.microbatches:

@@ -74,7 +74,7 @@ def _with_models(change: Callable[[Model], Model], describe: Callable[[str], str
     return lambda case: replace(case, arguments=([change(model) for model in case.arguments[0]],), words=describe(case.words))
 
 
-def read_orders(results: Sequence[Any]) -> list[Orders]:
+def read_orders_of_models(results: Sequence[Any]) -> list[Orders]:
     """Return the orders that the function has returned for the models of a case."""
     return [_read_order(result) for result in results]
 

@@ -12,7 +12,7 @@ from hybridlab.course.checking.builds import build_task
 from hybridlab.course.checking.checking import Feedback, PartialCredit, right, task, wrong
 from hybridlab.course.checking.drawing import Drawing, marked_by
 from hybridlab.course.checking.questions import Number, Question, number_task
-from hybridlab.course.labs.lab13.scheduler import EXAMPLES, MISTAKES, TWISTS, Model, judge_models, models_to_schedule, read_orders
+from hybridlab.course.labs.lab13.scheduler import EXAMPLES, MISTAKES, TWISTS, Model, judge_models, models_to_schedule, read_orders_of_models
 from hybridlab.errors import InvalidSchedule
 from hybridlab.schedule import Schedule
 from hybridlab.schedules import REGISTRY, build, known_schedule
@@ -232,7 +232,7 @@ def _judge_shorter(schedule: Schedule) -> Feedback:
     points=10,
     signature="zero_bubble(K, M, F, I, W, C, cap)",
     cases=models_to_schedule,
-    reads=read_orders,
+    reads=read_orders_of_models,
     mistakes=MISTAKES,
     twists=TWISTS,
     examples=EXAMPLES,
