@@ -85,7 +85,7 @@ def test_activations_held_are_the_peak_of_the_schedule(size: Size, rng: Any) -> 
             op = left[rng.choice(ready)].pop(0)
             yield op
             done.add(op)
-            now = [schedule.paths[schedule.copy_of[microbatch]][stage] for stage, microbatch in (*step._kept, *step._halfway)]
+            now = [schedule.paths[schedule.copy_of[microbatch]][stage] for stage, microbatch in (*step._activations, *step._halfway)]
             np.maximum(held, np.bincount(now, minlength=schedule.devices) / schedule.chunks, out=held)
 
     step.run(running())

@@ -82,7 +82,7 @@ def test_a_cell_answers_the_tasks_that_it_names(tmp_path: Path) -> None:
 )
 def test_partial_credit_is_that_of_the_worst_case(codes: list[str], share: float | None) -> None:
     build = SimpleNamespace(
-        fresh=False, judged=lambda function: wrong("too-much-memory", "more than needed"), codes=lambda function: iter(codes), twist=None
+        fresh=False, check=lambda function: wrong("too-much-memory", "more than needed"), codes=lambda function: iter(codes), twist=None
     )
     player: Any = SimpleNamespace(play=lambda: Outcome(None), label=lambda place: "a cell")  # type: ignore[arg-type]
     asked: Any = Instance("a schedule", build.check, build)  # type: ignore[arg-type]

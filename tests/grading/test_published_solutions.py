@@ -34,7 +34,7 @@ def points(workers: Launcher, source: str, student: Student) -> float:
     return task.points
 
 
-IMPORTS = "from hybridlab import Student, check as hand_in\n\nmine = Student('ben')\ncheck = mine.check\n"
+IMPORTS = "from hybridlab import Student, check as hand_in\n\nmine = Student('student-42')\ncheck = mine.check\n"
 
 
 @in_turn(
@@ -48,6 +48,6 @@ IMPORTS = "from hybridlab import Student, check as hand_in\n\nmine = Student('be
     ],
 )
 def test_a_published_solution_earns_nothing_and_an_own_program_a_part(workers: Launcher, source: str, earned: float) -> None:
-    ben = Student("ben")
-    assert TASKS[KEY].personal(ben.seed(KEY)).data.twist.name == "last-microbatch-first"
-    assert points(workers, source, ben) == earned
+    student = Student("student-42")
+    assert TASKS[KEY].personal(student.seed(KEY)).data.twist.name == "last-microbatch-first"
+    assert points(workers, source, student) == earned

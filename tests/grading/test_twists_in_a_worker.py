@@ -13,6 +13,7 @@ from hybridlab.course.grading.session import Budget, Remote
 from hybridlab.course.tasks import TASKS, Build, Feedback, Twist
 
 BUILDS: dict[str, Build] = {key: task.instance(None).data for key, task in TASKS.items() if task.kind == "build"}
+del BUILDS["lab05.t6"]  # its solution calls functions of cells above it: test_whole_course.py runs them
 SPOILING = """
 def spoiling(codes, scales, block):
     numbers = decode(codes.copy(), scales, block)

@@ -13,7 +13,7 @@ from hybridlab.course.checking.questions import Number, Question
 ASSETS = Path(__file__).resolve().parents[2] / "book/_assets"
 JUDGED = """
 import "./number_judge.js";
-const answer = (asked) => asked.map(({ form, rows }) => rows.map((texts) => numberJudge.check(form, texts)));
+const answer = (asked) => asked.map(({ form, rows }) => rows.map((texts) => numberJudge.judged(form, texts)));
 """
 # A text in a field and what Python gets for it.
 STRANGE: list[tuple[str, Any]] = [

@@ -234,6 +234,7 @@ WRONG: list[tuple[Any, ...]] = [
     ("lab12.t5", for_many_chunks(orders(lambda d, k, v: 3 * (k - 1 - d) + (v - 1) * k)), "larger", "6 microbatches"),
     ("lab12.t5", lambda k, m, v: "0F0 0B0", "no-chunks", "1 stage"),
     ("lab12.t5", lambda k, m, v: [], "empty"),
+    ("lab12.t5", lambda *size: [line.replace(" ", "") for line in orders()(*size)], "no-space", "0F00B0"),
     ("lab12.t5", lambda k, m, v: {*orders()(k, m, v)}, "not-a-list"),
     ("lab12.t5", lambda k, m: [], "signature", "interleaved(devices, microbatches, chunks)"),
     ("lab12.t5", lambda k, m, v: build("interleaved", k, m, v), "raises", "1 chunk"),

@@ -202,11 +202,6 @@ def thirty_milliseconds(stages: int = report.STAGES, microbatches: int = report.
                 f"this adds up the idle time of {'both' if stages == 2 else 'all'} devices: they idle side by side, so the run gets longer "
                 "by one of them",
             ),
-            (
-                report.FORWARD + report.BACKWARD,
-                "another-pipeline",
-                f"this is the fill and the drain of the report's pipeline of {report.STAGES} stages: this one has {stages}",
-            ),
             (truth / 2, "halved-times", "this halves the times: 50 and 80 ms are the times of one stage here"),
             (timeline.makespan, "makespan", "this is the makespan: take away what a device that never waits needs"),
             (timeline.busy[0], "busy-time", "this is the busy time of a device: the question is what waiting adds to it"),
