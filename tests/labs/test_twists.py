@@ -102,7 +102,7 @@ def test_every_twist_is_written_by_hand_once_more_and_nothing_else_is() -> None:
     assert set(changes()) == {(key, twist.name) for key, each in BUILDS.items() for twist in each.twists}
 
 
-@each_build
+@in_turn("key", BUILDS)
 def test_a_build_has_many_variants_and_seeds_draw_all_of_them(key: str) -> None:
     drawn = [TASKS[key].personal(seed).data.twist for seed in range(len(BUILDS[key].variants))]
     assert len(drawn) >= 16, "add rows, or split them into several groups by `about`: only rows of two groups are combined"
@@ -181,7 +181,7 @@ def test_a_result_without_its_twist_has_the_types_of_the_published_solution(key:
         assert (twist.name, kinds(result)) == (twist.name, wanted)
 
 
-@each_build
+@in_turn("key", BUILDS)
 def test_a_copy_and_half_of_a_change_are_named(key: str) -> None:
     mine = on_few_cases(with_last_twist(key))
     assert mine.twist
@@ -192,7 +192,7 @@ def test_a_copy_and_half_of_a_change_are_named(key: str) -> None:
         assert (feedback.code, *feedback.messages[:2]) == ("twist-missed", only, mine.twist.reminder)
 
 
-@each_build
+@in_turn("key", BUILDS)
 def test_the_examples_are_results_of_the_published_solution(key: str) -> None:
     """So those of a twist are results of an honest solution, because the maps make them."""
     for example in BUILDS[key].examples:
@@ -233,7 +233,7 @@ def test_known_mistakes_name_twists_that_exist() -> None:
         assert all(set(mistake.under) <= names for mistake in each.mistakes)
 
 
-@each_build
+@in_turn("key", BUILDS)
 def test_a_function_that_is_wrong_in_both_tasks_is_described(key: str) -> None:
     mine = with_last_twist(key)
     feedback = mine.check(lambda *arguments: 5)

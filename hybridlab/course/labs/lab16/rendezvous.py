@@ -74,7 +74,7 @@ def starts_alone(lines: Sequence[Sequence[str]], needs: Mapping[str, str]) -> di
     while any(left):
         able = [rank for rank, line in enumerate(left) if line and needs.get(line[0], "") in ("", *starts)]
         if not able:
-            raise Deadlock("these orders cannot run")
+            raise Deadlock("these orders cannot run", "deadlock")
         for rank in able:
             op = left[rank].pop(0)
             starts[op] = max(free[rank], starts[needs[op]] + 1 if op in needs else 0.0)
@@ -292,7 +292,7 @@ class Rounds:
         """Return the operations that can run now."""
         able = [line[0] for line in self.left if line and (line[0] not in self.needs or self.needs[line[0]] in self.ran)]
         if not able:
-            raise Deadlock("these orders cannot run")
+            raise Deadlock("these orders cannot run", "deadlock")
         return able
 
     def run(self, op: str) -> None:
