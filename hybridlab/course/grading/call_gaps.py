@@ -1,8 +1,13 @@
-"""A filter of system calls: it closes what Landlock leaves open on this machine.
+"""A filter of system calls that refuses what Landlock does not refuse.
 
-Without this filter, a worker under Landlock can do what follows (measured on ABI 7). It uses UDP, multipath TCP and TCP fast open, listens
-on a port, and connects to sockets of other programs that have a path. It changes the mode of any file of its user, and the limits and
-priorities of other processes of this user. It watches folders, and leaves notes in the keyring of the kernel.
+Without this filter, a worker under Landlock can do the following (measured on ABI 7):
+
+- use UDP, multipath TCP and TCP fast open, and listen on a port;
+- connect to Unix sockets of other programs if the sockets have a path;
+- change the mode of any file of its user;
+- change the limits and priorities of other processes of its user;
+- watch folders for changes;
+- write data into the keyring of the kernel.
 """
 
 import ctypes
@@ -14,12 +19,12 @@ from collections.abc import Iterator
 from hybridlab.course.grading.syscalls import ALLOW, AT_LEAST, EQUAL, LOAD, MACHINES, NO_SUCH_CALL, REFUSE, REFUSED, RETURN
 from hybridlab.errors import HybridLabError
 
-# What is refused besides the calls that no worker may make: the numbers on x86_64 and on aarch64; None where the machine has no such call.
+# calls that the filter refuses in addition to REFUSED: their numbers on x86_64 and on aarch64; None if the machine does not have the call
 MORE_REFUSED: dict[str, tuple[int | None, int | None]] = {
     # sockets of every kind
     "socket": (41, 198),
     "socketpair": (53, 199),
-    # signals, and what is done to other processes
+    # signals, and calls that change or read other processes
     "kill": (62, 129),
     "tkill": (200, 130),
     "tgkill": (234, 131),
@@ -36,7 +41,7 @@ MORE_REFUSED: dict[str, tuple[int | None, int | None]] = {
     "sched_setparam": (142, 118),
     "sched_setattr": (314, 274),
     "ioprio_set": (251, 30),
-    # owners, modes, times and attributes of files, and watching them
+    # calls that change owners, modes, times or attributes of files, and calls that watch files
     "chmod": (90, None),
     "fchmod": (91, 52),
     "fchmodat": (268, 53),
@@ -58,10 +63,10 @@ MORE_REFUSED: dict[str, tuple[int | None, int | None]] = {
     "inotify_init1": (294, 26),
     "fanotify_init": (300, 262),
 }
-PRLIMIT, FCNTL = (302, 261), (72, 25)  # refused with some arguments only
-OWNER_COMMANDS = (8, 10, 15)  # of fcntl: F_SETOWN, F_SETSIG, F_SETOWN_EX, which have a signal sent
-NEWEST = 450  # calls from this number on are unknown here, and answered as by a kernel without them
-CALL, MACHINE, FIRST, SECOND = 0, 4, 16, 24  # where the kernel puts what a filter can load; the arguments are their low halves
+PRLIMIT, FCNTL = (302, 261), (72, 25)  # the filter refuses these calls only with some arguments
+OWNER_COMMANDS = (8, 10, 15)  # commands of fcntl: F_SETOWN, F_SETSIG, F_SETOWN_EX; with them a process can have a signal sent to another one
+NEWEST = 450  # the first number of newer calls; the filter answers them as a kernel that does not have them
+CALL, MACHINE, FIRST, SECOND = 0, 4, 16, 24  # byte offsets in struct seccomp_data: of the call's number, of the machine, and of the low 32 bits of arguments 0 and 1
 PR_SET_SECCOMP, SECCOMP_MODE_FILTER = 22, 2
 
 
@@ -70,7 +75,7 @@ class _Program(ctypes.Structure):  # ``struct sock_fprog`` of the kernel
 
 
 def gap_filter(machine: str) -> bytes:
-    """Return the filter in the form that the kernel reads.
+    """Return the filter as bytes: an array of ``struct sock_filter`` of the kernel.
 
     Parameters
     ----------
@@ -80,7 +85,7 @@ def gap_filter(machine: str) -> bytes:
     Raises
     ------
     HybridLabError
-        ``no-sandbox``: the numbers of the calls of this machine are not known here.
+        ``no-sandbox``: this file does not know the numbers of this machine's system calls.
 
     Examples
     --------
@@ -97,9 +102,9 @@ def gap_filter(machine: str) -> bytes:
 
 
 def close_gaps() -> None:
-    """Put the filter on this thread and on all programs that it starts. It cannot be taken off again.
+    """Put the filter on this thread and on all programs that this thread starts. Nobody can remove the filter again.
 
-    The thread must have given up new privileges before; Landlock does that.
+    The kernel accepts a filter only from a thread that can gain no new privileges (``PR_SET_NO_NEW_PRIVS``). Landlock sets this flag.
     """
     program = gap_filter(platform.machine())
     libc = ctypes.CDLL(None, use_errno=True)
@@ -111,11 +116,12 @@ def close_gaps() -> None:
 def _instructions(place: int, machine: int) -> Iterator[tuple[int, int, int, int]]:
     """Yield the instructions of the filter, in the order in which the kernel runs them.
 
-    An instruction is four numbers: what it does, how many instructions to skip if its comparison holds, how many if not, and its operand.
+    An instruction is four numbers: its operation; how many instructions to skip if its comparison is true; how many to skip if it is
+    false; its operand.
     """
     yield LOAD, 0, 0, MACHINE
     yield EQUAL, 1, 0, machine
-    yield RETURN, 0, 0, REFUSE  # a program for another machine has other numbers for its calls
+    yield RETURN, 0, 0, REFUSE  # in programs for another machine, the same number means another call
     yield LOAD, 0, 0, CALL
     yield AT_LEAST, 0, 1, NEWEST
     yield RETURN, 0, 0, NO_SUCH_CALL
@@ -123,12 +129,12 @@ def _instructions(place: int, machine: int) -> Iterator[tuple[int, int, int, int
         if (number := numbers[place]) is not None:
             yield EQUAL, 0, 1, number
             yield RETURN, 0, 0, REFUSE
-    yield EQUAL, 0, 4, PRLIMIT[place]  # any other call goes on at FCNTL
+    yield EQUAL, 0, 4, PRLIMIT[place]  # for any other call, skip to the comparison with FCNTL
     yield LOAD, 0, 0, FIRST
-    yield EQUAL, 0, 1, 0  # limits of the process itself
+    yield EQUAL, 0, 1, 0  # process 0 stands for the calling process, which may change its own limits
     yield RETURN, 0, 0, ALLOW
     yield RETURN, 0, 0, REFUSE
-    yield EQUAL, 1, 0, FCNTL[place]  # no call but this one is left to examine
+    yield EQUAL, 1, 0, FCNTL[place]  # FCNTL is the last call to examine: the filter allows all other calls
     yield RETURN, 0, 0, ALLOW
     yield LOAD, 0, 0, SECOND
     for command in OWNER_COMMANDS:

@@ -1,4 +1,4 @@
-"""Marks in a gradebook that was exported from Canvas as CSV: they fill the column of a lab. All other cells stay byte for byte."""
+"""Fill the column of a lab in a gradebook. The gradebook is a CSV file from Canvas. All other cells keep their bytes."""
 
 import re
 from collections.abc import Sequence
@@ -11,16 +11,16 @@ from hybridlab.course.grading.records import write_whole
 from hybridlab.course.grading.reports import one_each, short_number
 from hybridlab.errors import HybridLabError
 
-NAMED_IN = ("SIS Login ID", "ID", "SIS User ID", "Student")  # where the gradebook says who a student is, the surest first
-# columns that Canvas computes, such as "Current Score": they stand among the assignments
+NAMED_IN = ("SIS Login ID", "ID", "SIS User ID", "Student")  # columns that identify a student; the most reliable column comes first
+# names of columns that Canvas computes, such as "Current Score"; Canvas puts these columns among those of assignments
 _COMPUTED = re.compile(r"\b(?:Current|Final|Override) (?:Score|Points|Grade|Status)\b")
-# cells of the line that Canvas writes below the header for columns whose grades students do not see
+# cells of a row that Canvas writes below the header: the row marks the columns with grades that students cannot see
 _HIDDEN = re.compile(r"\s*(?:Muted|Manual Posting.*)?\s*", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
 class FilledGradebook:
-    """A gradebook that was filled.
+    """The result of filling a gradebook.
 
     Parameters
     ----------
@@ -29,13 +29,14 @@ class FilledGradebook:
     column : str
         The column that was filled.
     filled : tuple of str
-        The students of the marks whose points are in the gradebook now.
+        The students with marks and with a row in the gradebook. Their points are in the new file.
     missing : tuple of str
-        The students of the marks who are not in the gradebook.
+        The students with marks but without a row in the gradebook.
     without_marks : tuple of str
-        The students of the gradebook who have no marks, as its first column names them. Their cells stay.
+        The students with a row in the gradebook but without marks, by their names in the first column. Their cells do not change.
     remarks : tuple of str
-        Sentences on all that a person should know before importing the file. They name the missing students, and those without marks.
+        Sentences that a person should read before importing the file into Canvas. They name the students in ``missing`` and
+        ``without_marks``.
     """
 
     path: Path
@@ -47,10 +48,10 @@ class FilledGradebook:
 
 
 def fill_canvas(exported: Path, marks: Sequence[Marks], out: Path, *, column: str = "") -> FilledGradebook:
-    """Write a copy of a gradebook with the points of a lab in its column, and return what was filled and what was not.
+    """Write a copy of a gradebook with the points of a lab, and return which students the copy has points for.
 
-    A row belongs to a student if its "SIS Login ID" is the student of the marks; if there is no such row, its "ID", its "SIS User ID",
-    or its "Student".
+    The row of a student is the row with the student's name in the column "SIS Login ID". If there is no such row, the columns "ID",
+    "SIS User ID" and "Student" are searched in this order.
 
     Parameters
     ----------
@@ -59,9 +60,9 @@ def fill_canvas(exported: Path, marks: Sequence[Marks], out: Path, *, column: st
     marks : sequence of Marks
         The marks of one lab, one for each student.
     out : Path
-        The new file, or a folder, in which it gets the name of the exported one.
+        The path of the new file, or a folder. In a folder, the new file has the same name as ``exported``.
     column : str, optional
-        The name of the column, with or without the number behind it. By default, the column whose name contains the lab, such as
+        The name of the column, with or without the number in parentheses at its end. By default, the column whose name contains the lab, such as
         "Lab 2 (12345)" for lab02.
 
     Raises
@@ -82,7 +83,7 @@ def fill_canvas(exported: Path, marks: Sequence[Marks], out: Path, *, column: st
     rows = [row for row, cells in enumerate(table.values) if row and _is_of_student(cells)]
     whose = {each.student: _row_of(table.values, rows, each.student) for each in sorted_marks}
     remarks = _possible_points(table.values, place, sorted_marks[0])
-    by_row: dict[int, Marks] = {}  # two names, such as a login and a number, can be those of one row
+    by_row: dict[int, Marks] = {}  # two names, such as a login and a number, can belong to the same row
     for each in sorted_marks:
         row = whose[each.student]
         if row is None:
@@ -104,16 +105,16 @@ def fill_canvas(exported: Path, marks: Sequence[Marks], out: Path, *, column: st
 
 
 class _Table:
-    """The cells of a CSV file, each as its value and as it is written, so that cells that nobody changes stay as they are."""
+    """The cells of a CSV file: for each cell its value, and its text in the file. Cells that nobody changes are written as that text."""
 
     def __init__(self, path: Path) -> None:
         try:
             text = path.read_bytes().decode()
         except (OSError, UnicodeDecodeError) as why:
             raise HybridLabError(f"cannot read the gradebook {path}: {why}; export it from Canvas again", "no-gradebook") from why
-        # some exports begin with this mark of UTF-8, which is no part of the first cell
+        # some exports begin with a byte order mark, which does not belong to the first cell
         self.mark = "\ufeff" * text.startswith("\ufeff")
-        for self.separator in ",;":  # with the wrong one the header is a single cell, and has no "ID"
+        for self.separator in ",;":  # with the wrong separator, the header is a single cell, and no cell is "ID"
             self._read(text.removeprefix(self.mark))
             self.values = [[_value(cell) for cell in row] for row in self.raw]
             header = self.values[0] if self.values else []
@@ -125,13 +126,13 @@ class _Table:
             raise HybridLabError(f"row {other[0]} of {path} has another number of cells than its first: export it again", "no-gradebook")
 
     def _read(self, text: str) -> None:
-        """Read the cells. A cell in quotes can hold separators and line ends; two quotes in it are one."""
+        """Read the cells. A cell in quotes can contain separators and line ends. Two quotes inside such a cell stand for one quote."""
         cell = re.compile(rf'("(?:[^"]|"")*"|(?!")[^{self.separator}\r\n]*)({self.separator}|\r\n|\n|\r|\Z)')
         self.raw: list[list[str]] = []
         self.ends: list[str] = []
         row: list[str] = []
         at = 0
-        # a row that ends with a separator has one more cell, an empty one, also where the text ends there
+        # after a separator at the end of a row there is an empty cell, even at the end of the file
         while (row or at < len(text)) and (found := cell.match(text, at)):
             row.append(found[1])
             at = found.end()
@@ -139,7 +140,7 @@ class _Table:
                 self.raw.append(row)
                 self.ends.append(found[2])
                 row = []
-        if at < len(text):  # a quote in a strange place: the table counts as no gradebook
+        if at < len(text):  # a quote stands in the middle of a cell: the file is then refused, because the table has no header
             self.raw = []
 
     def text(self) -> str:
@@ -149,12 +150,12 @@ class _Table:
 
 
 def _value(cell: str) -> str:
-    """Return the text that a cell stands for: without its quotes."""
+    """Return the value of a cell: its text without the quotes around it."""
     return cell[1:-1].replace('""', '"') if cell.startswith('"') else cell
 
 
 def _column_of(header: Sequence[str], lab: str, column: str) -> int:
-    """Return the number of the column that was asked for, or of the one whose name contains the lab."""
+    """Return the index of the column with the name ``column``, or, without such a name, of the column whose name contains the lab."""
     assignments = [place for place in range(header.index("Section") + 1, len(header)) if not _COMPUTED.search(header[place])]
     names = ", ".join(repr(for_log(header[place])) for place in assignments) or "none"
     if column:
@@ -162,7 +163,7 @@ def _column_of(header: Sequence[str], lab: str, column: str) -> int:
         found = [place for place in assignments if column.strip() in {header[place].strip(), _without_number(header[place])}]
     else:
         asked, parts = f"for {lab}", re.fullmatch(r"(.*?)0*(\d+)", lab)
-        # "Lab 2" and "LAB-02" name lab02; "Lab 20" and "Collab 2" do not
+        # "Lab 2" and "LAB-02" mean lab02; "Lab 20" and "Collab 2" do not
         pattern = rf"{re.escape(parts[1])}[\s_-]*0*{parts[2]}(?!\d)" if parts else re.escape(lab)
         found = [place for place in assignments if re.search(rf"(?<![^\W_]){pattern}", header[place], re.IGNORECASE)]
     if not found:
@@ -178,12 +179,12 @@ def _without_number(name: str) -> str:
 
 
 def _is_of_student(cells: Sequence[str]) -> bool:
-    """Return whether a row is that of a student. Other rows have the possible points or "Manual Posting", or are empty."""
+    """Return whether a row belongs to a student. Other rows are empty, or have the possible points or the words "Manual Posting"."""
     return "Points Possible" not in cells[0] and not all(map(_HIDDEN.fullmatch, cells))
 
 
 def _row_of(values: Sequence[Sequence[str]], rows: Sequence[int], student: str) -> int | None:
-    """Return the row of a student, or None if the gradebook has no such student."""
+    """Return the index of a student's row, or None if the gradebook does not have this student."""
     for name in NAMED_IN:
         if name in values[0]:
             place = values[0].index(name)
@@ -197,10 +198,10 @@ def _row_of(values: Sequence[Sequence[str]], rows: Sequence[int], student: str) 
 
 
 def _possible_points(values: Sequence[Sequence[str]], place: int, marks: Marks) -> list[str]:
-    """Return a sentence if the column of the gradebook has another number of points than the lab."""
+    """Return one sentence if the column and the lab have different maximum points; else no sentence."""
     possible = next((row[place] for row in values if "Points Possible" in row[0]), "").strip()
     ours = str(short_number(marks.out_of))
-    # "26.00", or "26,00" where a comma stands before decimals
+    # Canvas writes 26 points as "26.00", or as "26,00" in countries with a decimal comma
     if possible and re.sub(r"[.,]0+$", "", possible) != ours:
         return [f"the column is out of {for_log(possible)} points and {marks.lab} out of {ours}: the points are entered as they are"]
     return []

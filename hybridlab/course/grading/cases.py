@@ -1,4 +1,4 @@
-"""Seeds of hidden cases. The cases are drawn when work is graded, from a secret that only the grader has."""
+"""Seeds of hidden test cases. The grader draws these cases from a secret that only the grader knows."""
 
 import hashlib
 import hmac
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from hybridlab.errors import HybridLabError
 
 VARIABLE = "HYBRIDLAB_SECRET"
-SHORTEST = 16  # characters of a secret
+SHORTEST = 16  # the least number of characters of a secret
 
 
 @dataclass(frozen=True)
@@ -18,7 +18,7 @@ class Secret:
     Parameters
     ----------
     text : str
-        The secret. It is never printed or written, and it is no argument of any program.
+        The secret itself. The grader never prints it, never writes it to a file, and never passes it to a program as an argument.
 
     Examples
     --------
@@ -31,32 +31,32 @@ class Secret:
 
     text: str
 
-    def __repr__(self) -> str:  # without the text: a traceback or a log can show it
+    def __repr__(self) -> str:  # leave the secret out, because tracebacks and logs show this text
         return f"Secret(fingerprint={self.fingerprint!r})"
 
     @property
     def fingerprint(self) -> str:
-        """Eight digits by which two runs with the same secret are known. They do not tell the secret."""
+        """Eight hexadecimal digits. They are equal for equal secrets, and nobody can compute the secret from them."""
         return self._digest("fingerprint")[:8]
 
     def seed(self, task: str, student: str, run: str) -> int:
-        """Return the seed of the hidden cases of a task, for one student and one run: a whole number from 1 on, below 2**64."""
-        return int(self._digest("cases", task, student, run)[:16], 16) or 1  # 0 is the seed of the public cases
+        """Return the seed of the hidden cases of a task for one student and one run: a whole number from 1 to 2**64 - 1."""
+        return int(self._digest("cases", task, student, run)[:16], 16) or 1  # never 0, which is the seed of the public cases
 
     def _digest(self, *parts: str) -> str:
-        # with the length of each part, ("ab", "c") and ("a", "bc") are two messages
+        # with the lengths, ("ab", "c") and ("a", "bc") become different messages
         message = "".join(f"{len(part)}:{part}" for part in parts)
-        # a name can come from a file name that is no UTF-8; Python then has surrogates in it
+        # a name can come from a file name that is not valid UTF-8; Python puts surrogates into such a name
         return hmac.new(self.text.encode("utf-8", "surrogatepass"), message.encode("utf-8", "surrogatepass"), hashlib.sha256).hexdigest()
 
 
 def secret_in(environment: Mapping[str, str]) -> Secret:
-    """Return the secret in the variable HYBRIDLAB_SECRET.
+    """Return the secret from the environment variable HYBRIDLAB_SECRET.
 
     Raises
     ------
     HybridLabError
-        It is missing or too short.
+        ``no-secret``: the variable is missing, or the secret is too short.
     """
     text = environment.get(VARIABLE, "")
     if len(text) >= SHORTEST:

@@ -31,8 +31,8 @@ from hybridlab.course.grading.submissions import find_submissions
 from hybridlab.course.tasks import Student
 from hybridlab.errors import HybridLabError
 
-DONE, FAILED, USAGE, NO_SANDBOX, NEEDS_PERSON, INTERRUPTED = 0, 1, 2, 3, 4, 130  # a shell says 130, too
-EXIT_CODES = {"no-sandbox": NO_SANDBOX}  # of errors; any other error is one of usage
+DONE, FAILED, USAGE, NO_SANDBOX, NEEDS_PERSON, INTERRUPTED = 0, 1, 2, 3, 4, 130  # exit codes; shells use 130 after Ctrl-C, too
+EXIT_CODES = {"no-sandbox": NO_SANDBOX}  # exit codes by the codes of errors; for any other code, USAGE
 EXIT_CODES |= dict.fromkeys(("gate-failed", "deadlock", "device-failed", "device-gone", "device-hangs", "not-started"), FAILED)
 
 course_option = click.option("--course", default=COURSE, show_default=True, help="The name of the course. Sizes and twists depend on it.")
@@ -46,7 +46,7 @@ sandbox_option = click.option(
 
 
 def report_errors(command: Callable[..., int | None]) -> Callable[..., None]:
-    """Return a command that prints its errors as sentences, and whose result becomes the exit code."""
+    """Return a command that prints its errors as sentences. The return value of the function becomes the exit code."""
 
     @wraps(command)
     def run(*arguments: Any, **named: Any) -> None:
@@ -54,7 +54,7 @@ def report_errors(command: Callable[..., int | None]) -> Callable[..., None]:
             code = command(*arguments, **named) or DONE
         except HybridLabError as why:
             for line in str(why).splitlines():
-                click.echo(for_log(line, 2000), err=True)  # longer than in reports: the end of an error says what to do
+                click.echo(for_log(line, 2000), err=True)  # more characters than in reports, because the end of an error says what to do
             code = EXIT_CODES.get(why.code or "", USAGE)
         except KeyboardInterrupt:
             click.echo("interrupted", err=True)
@@ -98,7 +98,7 @@ def check_notebook(notebook: Path, lab: str) -> int:
     student = Student(submission.student, submission.course or COURSE) if submission.student else None
     click.echo(f"{spec.lab}, {f'for {student.name}' if student else 'with the sizes in the text'}, as it was saved last")
     marks: list[TaskMark] = []
-    # without a sandbox, because the code is the student's own
+    # no sandbox is needed, because students run their own code here
     with launcher("none") as local, progress_on_terminal(len(spec.tasks), "tasks") as advance:
         for task in mark(submission.cells, spec, student, local.open, local.limits.seconds_a_notebook, lambda key: None):
             marks.append(task)
@@ -185,7 +185,7 @@ def grade_class(
     try:
         with launcher(sandbox) as workers:
             require_sandbox(workers)
-            write_whole(out / ".writable", "").unlink()  # raises now, and not after an hour of grading
+            write_whole(out / ".writable", "").unlink()  # raises now if the folder is not writable, and not after an hour of grading
             with progress_on_terminal(len(found), "submissions") as advance:
                 for each in grade_all(found, assignment, workers, out / "records", jobs=min(jobs, len(found))):
                     marks.append(each)
@@ -225,19 +225,19 @@ def examine_sandbox(sandbox: str) -> int:
 
 
 def _explain(path: Path, out: Path, sandbox: str) -> int:
-    """Replay one submission with the seeds that are on record, for each student who has handed it in."""
+    """Mark one submission again with the seeds in its record, for each student who handed in this file. Return the exit code."""
     submission = read_submission(path)
     records = [marks for marks in read_records(out / "records") if marks.digest == submission.digest]
     if not records:
         raise HybridLabError(f"{path} is on no record in {out / 'records'}: give a file that was graded, and the same --out", "no-record")
     with launcher(sandbox) as workers:
         require_sandbox(workers)
-        # the worst code: FAILED is above DONE
+        # the worst exit code: FAILED is larger than DONE
         return max([_replay(submission, known, workers) for known in records])
 
 
 def _replay(submission: Submission, known: Marks, workers: Launcher) -> int:
-    """Mark a submission once more, print its marks, and return the exit code: FAILED if they are not those on record."""
+    """Mark a submission again, print its marks, and return the exit code: FAILED if the marks differ from those in the record."""
     spec = spec_of(reference(known.lab))
     student = None if known.common else Student(known.student, known.course)
     click.echo(f"{for_log(known.student)}, {known.lab}, run {for_log(known.run)}")
@@ -248,7 +248,7 @@ def _replay(submission: Submission, known: Marks, workers: Launcher) -> int:
         if task.seed is not None:
             click.echo(f"  hidden cases of the seed {task.seed}")
         before = on_record.get(task.key)
-        # not the sentences: they may be reworded from version to version
+        # sentences are not compared, because another version of hybridlab can word them differently
         if before is None or (task.points, task.code) != (before.points, before.code):
             click.echo(f"  on record: {short_number(before.points)} points, {before.code}" if before else "  not on record")
             code = FAILED
@@ -258,16 +258,16 @@ def _replay(submission: Submission, known: Marks, workers: Launcher) -> int:
 
 
 def _show(task: TaskMark) -> None:
-    """Print the mark of a task, as a notebook shows feedback, with its points."""
+    """Print the feedback of a task as a notebook shows it, followed by the points."""
     feedback = Feedback(task.points == task.out_of, (*task.messages, *task.remarks), task.key)
     first, *rest = repr(feedback).splitlines()
     click.echo(f"{first} ({short_number(task.points)} of {short_number(task.out_of)} points)")
-    for line in rest:  # for_log drops the blanks at the beginning
+    for line in rest:  # for_log removes the blanks at the beginning of a line, so put them back
         click.echo(" " * (len(line) - len(line.lstrip())) + for_log(line))
 
 
 def _print_summary(marks: list[Marks], out: Path) -> int:
-    """Print the points of each student, and return the exit code: NEEDS_PERSON if a person has to look at any of them."""
+    """Print the points of each student, and return the exit code: NEEDS_PERSON if a person has to look at a submission."""
     click.echo(f"{counted(len(marks), 'submission')} graded; see {out / 'grades.csv'} and the folder {out / 'feedback'}")
     for each in sorted(marks, key=lambda each: each.student):
         points = f"{short_number(each.points)} of {short_number(each.out_of)}"
@@ -278,7 +278,7 @@ def _print_summary(marks: list[Marks], out: Path) -> int:
 
 @contextmanager
 def progress_on_terminal(length: int, what: str) -> Iterator[Callable[[str], None]]:
-    """Yield a function that shows progress on standard error. It shows nothing where standard error is no terminal."""
+    """Yield a function that shows progress on standard error. The function shows nothing if standard error is not a terminal."""
     if not sys.stderr.isatty():
         yield lambda item: None
         return
