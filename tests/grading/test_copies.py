@@ -259,9 +259,10 @@ def test_the_line_above_an_answer_is_the_students_own_task() -> None:
     texts = {cell["id"]: cell["source"] for cell in student_copy("lab02", "ana")["cells"]}
     assert texts["mine-lab02-t2"] == f"**Yours, ana:** {Student('ana')('lab02.t2').prompt}."
     assert texts["mine-lab02-t2"] != f"**Yours, ana:** {TASKS['lab02.t2'].prompt}."
-    twist = TASKS["lab02.t5"].personal(Student("ana").seed("lab02.t5")).data.twist
+    build = TASKS["lab02.t5"].personal(Student("ana").seed("lab02.t5")).data
     assert texts["mine-lab02-t5"].startswith("**Yours, ana:** write a function `one_f_one_b(devices, microbatches)` that returns")
-    assert texts["mine-lab02-t5"].endswith(f"\n\nIn your task, {twist.sentence}. {copies.WITHOUT_IT}")
+    assert f"\n\nIn your task, {build.twist.sentence}. {copies.WITHOUT_IT} With it, for example:\n\n" in texts["mine-lab02-t5"]
+    assert texts["mine-lab02-t5"].replace("`", "").endswith(f"\n- {build.calls[-1]}")
 
 
 @in_turn("lab", NAMES)

@@ -1,4 +1,8 @@
-"""Tasks whose answer is a function of the student's own: it is called on many cases, and the first case that it fails is described."""
+"""Coding tasks ('builds'): the student writes a function. It is called on many cases, and the feedback describes the first failed case.
+
+In a graded course each student does the lab's task with a small change (a 'twist'). "The task without a twist" is the task as the lab's
+notebook states it.
+"""
 
 import inspect
 import sys
@@ -23,15 +27,15 @@ from hybridlab.course.parts import save
 from hybridlab.course.results import is_stub
 from hybridlab.errors import HybridLabError
 
-PUBLIC_SEED = 0  # the cases of the public check are the same each time
-SOLUTION = "solution"  # a worked solution has this name; it is not saved for later labs
+PUBLIC_SEED = 0  # the seed for the cases of the public check, which are the same in each call of it
+SOLUTION = "solution"  # the name of each worked solution's function; a function with this name is not saved for later labs
 KEEPS_ITS_STATE = (
     "when it is called again for {}, after the call for {}, your function returns something else than the first time: "
     "a list outside the function, or a default such as `result=[]`, keeps what earlier calls have put into it"
 )
 WITHOUT_THE_TWIST = "your function does the task as it stands in the text, without your own change"
-MOST_STEPS = 3_000_000  # lines of a student's function in a call that may never end, about a second
-CASES_TO_TELL_APART = 8  # after a failed case, at most so many more show which known mistake it is
+MOST_STEPS = 3_000_000  # the most lines of code that one call may execute if it may never end; they take about a second
+CASES_TO_TELL_APART = 8  # the number of cases, from the failed one on, that decide between several known mistakes
 
 
 @dataclass(frozen=True)
@@ -41,14 +45,15 @@ class Case:
     Parameters
     ----------
     arguments : tuple
-        The arguments in the order of the signature. The function gets a copy of them.
+        The arguments in the order of the signature. The function gets a copy of these arguments.
     words : str
         The arguments in the field's words, such as ``"3 devices and 2 microbatches"``. Feedback begins with "for " and these words.
     refused : bool
-        Whether the arguments are bad, so that the function must raise an error. Any error is right.
+        Whether the arguments are bad, so that the function must raise an error. An error of any type is accepted.
     run : callable
-        Calls the function: ``run(call, *arguments)``, where ``call`` takes the arguments in the signature. What it returns is the result.
-        By default the function is called once, with the arguments. Others are for several calls, or for functions that take functions.
+        The harness of the case: ``run(call, *arguments)`` calls the student's function through ``call`` and returns the result that is
+        judged. By default it calls the function once, with ``arguments``. Another harness can call the function several times, or pass
+        functions to it.
     """
 
     arguments: tuple[Any, ...]
@@ -59,18 +64,18 @@ class Case:
 
 @dataclass(frozen=True)
 class KnownMistake:
-    """A known mistake of a build, with a program that makes this mistake.
+    """A known mistake of a coding task, with a program that makes this mistake.
 
     Parameters
     ----------
     code, sentence : str
         The code of the mistake, and the sentence for the student.
     result : callable
-        What a function with this mistake returns for the arguments of a case; with a harness, what the harness returns. It may raise a
-        :class:`HybridLabError` where it has no result.
+        Takes the arguments of a case. Returns what a function with this mistake returns or, if the case has a harness (``Case.run``),
+        what the harness returns. It may raise a :class:`HybridLabError` if there is no result for these arguments.
     under : mapping of str to str or None
-        The sentence under a twist, by the name of the twist, where the sentence of the text would be wrong; None if the mistake is none
-        under this twist, or has no sentence there.
+        Other sentences for twists under which ``sentence`` would be wrong, by the names of the twists. None leaves the mistake out: under
+        that twist it is no mistake, or has no sentence.
     """
 
     code: str
@@ -79,7 +84,7 @@ class KnownMistake:
     under: Mapping[str, str | None] = field(default_factory=dict)
 
     def twisted(self, twist: Twist) -> "KnownMistake | None":
-        """Return this mistake with its sentence under a twist; None if the twist leaves it out."""
+        """Return this mistake with its sentence under a twist. Return None if the mistake is left out under this twist."""
         sentences = [self.under[each.name] for each in twist.rows or (twist,) if each.name in self.under]
         if None in sentences:
             return None
@@ -88,7 +93,7 @@ class KnownMistake:
 
 @dataclass(frozen=True)
 class Build:
-    """The data of a build: its cases, its judge and its known mistakes.
+    """The data of a coding task ('build'): its cases, its judge and its known mistakes.
 
     Parameters
     ----------
@@ -100,30 +105,32 @@ class Build:
         Takes a result and the arguments of a case, and returns feedback. The expected value comes from the library, from a closed form
         or from a property. If it raises a :class:`HybridLabError`, the sentence and the code of this error become the feedback.
     reads : callable
-        Turns what the function returned into what the judge takes, or raises a :class:`HybridLabError`.
+        Converts the value that the function returned into the value that the judge takes. Raises a :class:`HybridLabError` for a value
+        that cannot be converted.
     mistakes : sequence of KnownMistake
-        The known mistakes. The first one that gives the same result as the student's function is named.
+        The known mistakes. The feedback names the first one whose result equals that of the student's function.
     lesson : str
         The sentence for a right function.
     fresh : bool
-        Whether arrays in the result must have memory of their own, apart from the arguments and from each other.
+        Whether arrays in the result may share memory neither with the arguments nor with each other.
     within : float
-        By how much an array may differ from that of a known mistake, as a share of its largest number: more than 0 where right functions
-        differ in their rounding.
+        The difference up to which an array counts as equal to the array of a known mistake, as a share of the largest absolute value in
+        it. It is above 0 if right functions can differ in their rounding errors.
     without : sequence of str
         Names of the library that a function may not use, because they do what the task asks for.
     library : bool
-        Whether a function may use the library, because the lab gives a part of it. Any other build is graded with numpy alone.
+        Whether a function may use the library, because the lab provides a part of the program. If False, the grader runs the function
+        with numpy alone.
     threads : bool
-        Whether a function may start threads. Any other build is graded without.
+        Whether a function may start threads. If False, it cannot start any in the grader.
     twists : sequence of Twist
-        Changes to the task. Each student of a graded course gets one of them, or a combination of two.
+        Changes of the task. Each student of a graded course gets one twist or a combination of two.
     examples : sequence of Example
-        Calls with their results, as they stand in the text.
+        Calls with their results, as the lab's notebook shows them (without a twist).
     twist : Twist, optional
-        The change that this build has; None for the task in the text.
+        The twist of this build; None for the task without a twist.
     untwisted : Build, optional
-        The build in the text, if this one has a twist.
+        The same build without a twist. None if this build has no twist itself.
     """
 
     signature: str
@@ -144,29 +151,33 @@ class Build:
 
     @cached_property
     def variants(self) -> tuple[Twist, ...]:
-        """The twists, and all their combinations of two."""
+        """The twists, then all combinations of two twists."""
         return variants(self.twists)
 
     def twisted(self, seed: int) -> "Build":
-        """Return the build with the twist that a seed draws; the build itself if it has no twists."""
+        """Return the build with the twist that a seed selects. Return this build unchanged if it has no twists."""
         return self.with_twist(self.variants[seed % len(self.variants)]) if self.twists else self
 
     def with_twist(self, twist: Twist) -> "Build":
-        """Return the build with a twist."""
+        """Return the build with this twist."""
         mistakes = [changed for each in self.mistakes if (changed := each.twisted(twist))] if twist.mistakes is None else twist.mistakes
         return replace(self, twist=twist, untwisted=self, judge=twist.judge or self.judge, mistakes=mistakes)
 
     @property
-    def example(self) -> str:
-        """The examples in a sentence, under the twist of this build."""
+    def calls(self) -> list[str]:
+        """The examples under the twist of this build, such as ``"peaks(['0F0 0B0']) returns [1]"``."""
         twist = self.twist or Twist("", "")
         examples = [each for each in self.examples if each.of is None or each.of in twist.given]
-        calls = [twist.example(self.name, each) for each in twist.examples or examples]
-        return f"for example, {'; '.join(calls)}" if calls else ""
+        return [twist.example(self.name, each) for each in twist.examples or examples]
+
+    @property
+    def example(self) -> str:
+        """A sentence with the examples under the twist of this build; empty if there are no examples."""
+        return f"for example, {'; '.join(self.calls)}" if self.calls else ""
 
     @property
     def name(self) -> str:
-        """The name of the function, under which it is saved for later labs."""
+        """The name of the function. The function is saved for later labs under this name."""
         return self.signature.partition("(")[0]
 
     @property
@@ -176,7 +187,7 @@ class Build:
 
     @cached_property
     def public_cases(self) -> tuple[Case, ...]:
-        """The cases of the public check. They are made once, because many of them take longer to make than to try."""
+        """The cases of the public check. They are computed once, because many cases take longer to compute than to run."""
         return self._cases_of(PUBLIC_SEED)
 
     def _cases_of(self, seed: int) -> tuple[Case, ...]:
@@ -186,7 +197,7 @@ class Build:
         return cases if self.twist.cases is None else tuple(map(self.twist.cases, cases))
 
     def check(self, function: Any, seed: int = PUBLIC_SEED) -> Feedback:
-        """Return the feedback on a function. It describes the first case that the function fails, if there is one."""
+        """Return the feedback on a function. If the function fails a case, the feedback describes the first failed case."""
         if not callable(function):
             raise HybridLabError(
                 f"the answer is a function {self.signature}: hand in its name, not {short_repr(function)}", "not-a-function"
@@ -200,10 +211,11 @@ class Build:
         return missed or replace(feedback, messages=tuple(filter(None, (*feedback.messages, explanation, self.example))))
 
     def _missed(self, function: Callable[..., Any], twist: Twist, untwisted: "Build") -> Feedback | None:
-        """Return the feedback on a function that does the task in the text, or one of two changes alone; None on any other.
+        """Return the feedback on a function that does the task without a twist, or with only one of two changes; None for any other one.
 
-        A function that was written for other arguments may never end. So its steps are counted; those of a function in another process
-        cannot be counted, and it is not called with arguments that its author does not expect.
+        A function may never end if it gets arguments that it was not written for. So the executed lines of its code are counted, and an
+        error ends a call that executes too many. This is impossible for a function in another process: such a function is not called
+        with lists in a form that it was not written for.
         """
         others = [untwisted, *(untwisted.with_twist(each) for each in twist.rows)]
         if not inspect.isfunction(function):
@@ -219,15 +231,15 @@ class Build:
         return isinstance(self.public_cases[0].arguments[0], list)
 
     def _check(self, function: Callable[..., Any], seed: int) -> Feedback:
-        """Return the feedback on a function that does the task in the text."""
+        """Return the feedback on a function for the task without a twist: on the student's function after the twist has been undone."""
         cases = self.public_cases if seed == PUBLIC_SEED else self._cases_of(seed)
         passed = right(self.lesson)
         for place, case in enumerate(cases):
             feedback = self._tried(function, case)
             if not feedback.passed:
                 about = (f"for {case.words}: {feedback.messages[0]}", *feedback.messages[1:])
-                mistake = None  # an endless function is not called again
-                if feedback.code not in ENDED:
+                mistake = None
+                if feedback.code not in ENDED:  # a function that did not end would not end in another call either
                     if place and not self._passes_again(function, cases[0]):
                         return wrong("keeps-its-state", KEEPS_ITS_STATE.format(cases[0].words, case.words))
                     mistake = self._mistake(function, cases[place : place + CASES_TO_TELL_APART])
@@ -242,7 +254,7 @@ class Build:
         return replace(passed, messages=(*passed.messages, tried))
 
     def codes(self, function: Callable[..., Any], seed: int = PUBLIC_SEED) -> Iterator[str]:
-        """Yield the code of each case that a function fails, for partial credit. No known mistake takes the place of a code here."""
+        """Yield the judge's code for each case that a function fails. Partial credit depends on these codes, not on known mistakes."""
         untwisted = self.twist.undo(function) if self.twist else function
         for case in self.public_cases if seed == PUBLIC_SEED else self._cases_of(seed):
             feedback = self._tried(untwisted, case)
@@ -252,7 +264,7 @@ class Build:
                 break
 
     def _tried(self, function: Callable[..., Any], case: Case) -> Feedback:
-        """Return the feedback on one case."""
+        """Return the feedback on a function for one case."""
         try:
             if case.refused:
                 return self._refused(function, case)
@@ -262,7 +274,7 @@ class Build:
             return wrong(why.code or "refused", str(why))
 
     def _refused(self, function: Callable[..., Any], case: Case) -> Feedback:
-        """Return the feedback on a case for which the function must raise an error."""
+        """Return the feedback on a function for a case in which it must raise an error."""
         try:
             case.run(lambda *arguments: call(function, arguments, self.signature, refused=True), *deepcopy(case.arguments))
         except HybridLabError as why:
@@ -272,7 +284,11 @@ class Build:
         return wrong("not-refused", "the function returns a result, but it must raise an error, such as ValueError")
 
     def _result(self, function: Callable[..., Any], case: Case) -> Any:
-        """Return what the function returns for a case, as the judge takes it. Raise if it fails, changes its arguments or shares memory."""
+        """Return the function's result for a case, in the form that the judge takes.
+
+        Raise a :class:`HybridLabError` if the function raises an error, changes its arguments, returns None or a value that cannot be
+        judged, or if arrays share memory that must not.
+        """
         given = deepcopy(case.arguments)
         returned = case.run(lambda *arguments: call(function, arguments, self.signature, case.refused), *given)
         for argument, before in zip(given, case.arguments, strict=True):
@@ -288,12 +304,15 @@ class Build:
         return all(self._tried(untwisted, case).passed for case in self.public_cases)
 
     def _passes_again(self, function: Callable[..., Any], case: Case) -> bool:
-        """Whether a function that has passed a case passes it once more. It does not if it keeps what earlier calls have done."""
+        """Return whether a function passes a case again that it has already passed. It fails if earlier calls have changed its state."""
         with redirect_stdout(StringIO()):  # what the function prints has been shown once
             return self._tried(function, case).passed
 
     def _mistake(self, function: Callable[..., Any], cases: Sequence[Case]) -> KnownMistake | None:
-        """Return the known mistake behind the first of these cases, which has failed. Later cases tell mistakes apart."""
+        """Return the known mistake that explains the first of these cases, which has failed; None if no known mistake explains it.
+
+        If several known mistakes explain the first case, the later cases decide between these mistakes.
+        """
         mistakes = list(self.mistakes)
         for case in cases:
             agreeing = self._mistakes_in(function, case, mistakes)
@@ -305,7 +324,7 @@ class Build:
         return next(iter(mistakes), None)
 
     def _mistakes_in(self, function: Callable[..., Any], case: Case, mistakes: Sequence[KnownMistake]) -> list[KnownMistake]:
-        """Return the known mistakes whose programs return for a case what the function returns."""
+        """Return those of ``mistakes`` whose programs return the same result for a case as the student's function."""
         try:
             if case.refused:
                 return []
@@ -316,7 +335,7 @@ class Build:
         return [mistake for mistake in mistakes if self._gives(mistake, case, result)]
 
     def accepts(self, mistake: KnownMistake) -> bool:
-        """Whether a function that makes a known mistake would pass the public cases. None should."""
+        """Return whether a program with a known mistake would pass the public cases. A test checks that none passes."""
         try:
             tried = (case.arguments for case in self.public_cases if not case.refused)
             return all(self.judge(self.reads(mistake.result(*deepcopy(given))), *deepcopy(given)).passed for given in tried)
@@ -331,7 +350,7 @@ class Build:
 
 
 def _in_own_names(feedback: Feedback, case: Case, twist: Twist) -> Feedback:
-    """Return feedback whose picture and sentences have the devices and operations of a student with a twist."""
+    """Return feedback with the devices and operations renamed, in picture and sentences, as the student's twist numbers them."""
     drawing = feedback.drawing
     if drawing is None or not any(row.drawn for row in twist.rows or (twist,)):
         return feedback
@@ -360,7 +379,7 @@ def build_task(
     examples: Sequence[Example] = (),
     partial_credit: Sequence[PartialCredit] = (),
 ) -> Callable[[Callable[..., Feedback]], Callable[..., Feedback]]:
-    """Return a decorator that adds a task for a function of the student's own. The decorated function judges the result of one case.
+    """Return a decorator that adds a coding task ('build'). The decorated function judges the result of one case.
 
     Parameters
     ----------
@@ -389,7 +408,7 @@ def build_task(
 
 
 def save_if_passed(feedback: Feedback, build: Build, function: Any, then: str = "") -> Feedback:
-    """Save a function that has passed for later labs, and return the feedback with a sentence about it.
+    """Save a function for later labs if it has passed. Return the feedback with a sentence that says where the function is saved.
 
     Parameters
     ----------
@@ -398,9 +417,9 @@ def save_if_passed(feedback: Feedback, build: Build, function: Any, then: str = 
     build : Build
         The build that the function was written for.
     function : callable
-        The function. One named ``solution`` is not saved.
+        The function. A function with the name ``solution`` is not saved.
     then : str
-        A line of code for the end of the file.
+        Python code that is written at the end of the file.
     """
     name = getattr(function, "__name__", "")
     if not feedback.passed or name == SOLUTION:
@@ -410,7 +429,10 @@ def save_if_passed(feedback: Feedback, build: Build, function: Any, then: str = 
 
 
 def _with_most_steps(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a function that raises an error when a call takes more than :data:`MOST_STEPS` steps of Python in this thread."""
+    """Return a function that does the same, but raises an error if a call executes more than :data:`MOST_STEPS` lines of code.
+
+    Only lines that this thread executes are counted.
+    """
 
     @wraps(function)
     def limited(*arguments: Any) -> Any:

@@ -259,7 +259,10 @@ def _own_question(task: Task, student: str, course: str) -> str:
     if task.kind != "build":
         return f"{whose} {own.prompt}."
     signature, change = own.data.signature, own.data.twist.sentence
-    return f"{whose} {task.prompt.replace(signature, f'`{signature}`')}.\n\nIn your task, {change}. {WITHOUT_IT}"
+    asked = task.prompt.replace(signature, f"`{signature}`")
+    calls = (each.partition(" returns ") for each in own.data.calls)
+    examples = "".join(f"\n- `{call}` returns `{result}`" for call, _, result in calls)
+    return f"{whose} {asked}.\n\nIn your task, {change}. {WITHOUT_IT} With it, for example:\n{examples}"
 
 
 def _as_text(name: str) -> str:
