@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from hybridlab.course.grading.syscalls import ALLOW, AT_LEAST, EQUAL, LOAD, MACHINES, NO_SUCH_CALL, REFUSE, REFUSED, RETURN
 from hybridlab.errors import HybridLabError
 
-# calls that the filter refuses in addition to REFUSED: their numbers on x86_64 and on aarch64; None if the machine does not have the call
+# calls that the filter refuses in addition to REFUSED: numbers on x86_64 and on aarch64; None if the machine does not have the call
 MORE_REFUSED: dict[str, tuple[int | None, int | None]] = {
     # sockets of every kind
     "socket": (41, 198),
@@ -64,9 +64,11 @@ MORE_REFUSED: dict[str, tuple[int | None, int | None]] = {
     "fanotify_init": (300, 262),
 }
 PRLIMIT, FCNTL = (302, 261), (72, 25)  # the filter refuses these calls only with some arguments
-OWNER_COMMANDS = (8, 10, 15)  # commands of fcntl: F_SETOWN, F_SETSIG, F_SETOWN_EX; with them a process can have a signal sent to another one
+# commands of fcntl: F_SETOWN, F_SETSIG, F_SETOWN_EX; with them a process can make the kernel send a signal to another process
+OWNER_COMMANDS = (8, 10, 15)
 NEWEST = 450  # the first number of newer calls; the filter answers them as a kernel that does not have them
-CALL, MACHINE, FIRST, SECOND = 0, 4, 16, 24  # byte offsets in struct seccomp_data: of the call's number, of the machine, and of the low 32 bits of arguments 0 and 1
+# byte offsets in struct seccomp_data of: the call's number, the machine, and the low 32 bits of arguments 0 and 1
+CALL, MACHINE, FIRST, SECOND = 0, 4, 16, 24
 PR_SET_SECCOMP, SECCOMP_MODE_FILTER = 22, 2
 
 

@@ -62,8 +62,8 @@ def fill_canvas(exported: Path, marks: Sequence[Marks], out: Path, *, column: st
     out : Path
         The path of the new file, or a folder. In a folder, the new file has the same name as ``exported``.
     column : str, optional
-        The name of the column, with or without the number in parentheses at its end. By default, the column whose name contains the lab, such as
-        "Lab 2 (12345)" for lab02.
+        The name of the column, with or without the number in parentheses at its end. By default, the column whose name contains the
+        lab, such as "Lab 2 (12345)" for lab02.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""The command ``hybridlab``: start, check and pack for students; release, grade and doctor for instructors."""
+"""Commands of ``hybridlab``: start, check and pack for students; release, grade and doctor for instructors."""
 
 import os
 import sys
@@ -35,13 +35,13 @@ DONE, FAILED, USAGE, NO_SANDBOX, NEEDS_PERSON, INTERRUPTED = 0, 1, 2, 3, 4, 130 
 EXIT_CODES = {"no-sandbox": NO_SANDBOX}  # exit codes by the codes of errors; for any other code, USAGE
 EXIT_CODES |= dict.fromkeys(("gate-failed", "deadlock", "device-failed", "device-gone", "device-hangs", "not-started"), FAILED)
 
-course_option = click.option("--course", default=COURSE, show_default=True, help="The name of the course. Sizes and twists depend on it.")
+course_option = click.option("--course", default=COURSE, show_default=True, help="The name of the course. Students' tasks depend on it.")
 sandbox_option = click.option(
     "--sandbox",
     type=click.Choice([name for name in SANDBOXES if name != "none"]),
     default="bubblewrap",
     show_default=True,
-    help="What protects this machine from the work of students.",
+    help="The program that protects this machine from the code of students.",
 )
 
 
@@ -67,7 +67,7 @@ def report_errors(command: Callable[..., int | None]) -> Callable[..., None]:
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="hybridlab", prog_name="hybridlab")
 def main() -> None:
-    """Labs on hybrid parallel training: work on them, hand them in, and mark them. And schedules for measured times.
+    """Start, check, hand in and mark labs on hybrid parallel training. Make schedules for measured times.
 
     Exit codes: 0 done; 1 a check or a condition failed; 2 the command or a file was not right; 3 there is no sandbox, and nothing was
     graded; 4 a submission needs a person; 130 interrupted.
@@ -76,12 +76,12 @@ def main() -> None:
 
 @main.command("start")
 @click.argument("lab")
-@click.option("--as", "student", default="", help="Your name in the course. It draws your own sizes and twists.")
+@click.option("--as", "student", default="", help="Your name in the course. It determines your own sizes and changes of tasks ('twists').")
 @click.option("--to", "folder", default=".", type=click.Path(path_type=Path), help="The folder for your copy.")
 @course_option
 @report_errors
 def start_lab(lab: str, student: str, folder: Path, course: str) -> None:
-    """Make your copy of LAB, such as lab02. A file that exists is never overwritten."""
+    """Make your copy of LAB, such as lab02. The command never overwrites a file."""
     path = start(lab, folder, student, course)
     click.echo(f"{path}: open it with jupyter lab, and answer its tasks")
     click.echo(f"hybridlab check {path.name} tries your answers; hybridlab pack {path.name} makes the file that you hand in")
@@ -89,10 +89,10 @@ def start_lab(lab: str, student: str, folder: Path, course: str) -> None:
 
 @main.command("check")
 @click.argument("notebook", type=click.Path(path_type=Path))
-@click.option("--lab", default="", help="The lab, if the notebook does not say it.")
+@click.option("--lab", default="", help="The lab, if the notebook does not name its lab.")
 @report_errors
 def check_notebook(notebook: Path, lab: str) -> int:
-    """Try all answers in NOTEBOOK as the grader does, on public cases. It runs your own code without a sandbox."""
+    """Check all answers in NOTEBOOK on public test cases, as the grader does. The command runs your code without a sandbox."""
     submission = read_submission(notebook)
     spec = spec_of(reference(lab or submission.lab or notebook.name))
     student = Student(submission.student, submission.course or COURSE) if submission.student else None
@@ -120,21 +120,21 @@ def check_notebook(notebook: Path, lab: str) -> int:
 @click.option("--to", "folder", default=None, type=click.Path(path_type=Path), help="The folder for the new file.")
 @report_errors
 def pack_notebook(notebook: Path, folder: Path | None) -> None:
-    """Make the file that you hand in from NOTEBOOK: small, without outputs."""
+    """Make the small file that you hand in: a copy of NOTEBOOK without outputs."""
     path = pack(notebook, folder)
     click.echo(f"{path}: {path.stat().st_size / 1000:,.0f} kB, ready to hand in")
 
 
 @main.command("release")
 @click.argument("lab")
-@click.option("--out", required=True, type=click.Path(path_type=Path), help="The folder for the copy and its description.")
+@click.option("--out", required=True, type=click.Path(path_type=Path), help="The folder for the students' copy and its description.")
 @course_option
 @sandbox_option
 @report_errors
 def release_lab(lab: str, out: Path, course: str, sandbox: str) -> None:
-    """Release LAB to a class, if the gate holds.
+    """Release LAB to a class if the grader marks known submissions correctly.
 
-    The worked solutions must get all points and an empty copy none; no known wrong answer and no copied solution may pass.
+    The worked solutions must get all points. An empty copy must get no points. Known wrong answers and copied solutions must not pass.
     """
     from hybridlab.course.grading.release import release
 
@@ -149,12 +149,12 @@ def release_lab(lab: str, out: Path, course: str, sandbox: str) -> None:
 @click.argument("submissions", type=click.Path(path_type=Path), required=False)
 @click.option("--lab", default="", help="The lab, such as lab02.")
 @click.option("--out", default="grades", show_default=True, type=click.Path(path_type=Path), help="The folder for marks and feedback.")
-@click.option("--run", default="final", show_default=True, help="A label. Another label draws other hidden cases.")
-@click.option("--common", is_flag=True, help="All students have the sizes in the text of the lab, and no twists.")
-@click.option("--canvas", type=click.Path(path_type=Path), help="A gradebook exported from Canvas; a copy of it is filled.")
+@click.option("--run", default="final", show_default=True, help="A label of this run. Each label has its own hidden test cases.")
+@click.option("--common", is_flag=True, help="All students have the same tasks: those in the text of the lab.")
+@click.option("--canvas", type=click.Path(path_type=Path), help="A gradebook from Canvas. A copy with the points is written.")
 @click.option("--column", default="", help="The column of the gradebook, if its name does not contain the lab.")
-@click.option("--jobs", default=os.cpu_count() or 1, show_default="one a core", type=click.IntRange(1), help="Submissions at a time.")
-@click.option("--explain", type=click.Path(path_type=Path), help="Replay this one submission with the seeds on record in --out.")
+@click.option("--jobs", default=os.cpu_count() or 1, show_default="one per core", type=click.IntRange(1), help="Parallel processes.")
+@click.option("--explain", type=click.Path(path_type=Path), help="Grade this one submission again with the seeds in the records in --out.")
 @course_option
 @sandbox_option
 @report_errors
@@ -171,9 +171,9 @@ def grade_class(
     course: str,
     sandbox: str,
 ) -> int:
-    """Mark all notebooks of a lab in the folder SUBMISSIONS. An interrupted run goes on where it stopped.
+    """Mark all notebooks of a lab in the folder SUBMISSIONS. After an interruption, run the same command to mark the rest.
 
-    The secret from which hidden cases are drawn is in the environment variable HYBRIDLAB_SECRET.
+    Put the secret of the course into the environment variable HYBRIDLAB_SECRET. Hidden test cases are drawn from this secret.
     """
     if explain is not None:
         return _explain(explain, out, sandbox)
@@ -208,7 +208,7 @@ def grade_class(
 @sandbox_option
 @report_errors
 def examine_sandbox(sandbox: str) -> int:
-    """Say whether there is a sandbox here, and which limits hold."""
+    """Print whether this machine has a working sandbox, and what the sandbox prevents."""
     with launcher(sandbox) as workers:
         findings = []
         for finding in examine(workers):
@@ -229,7 +229,7 @@ def _explain(path: Path, out: Path, sandbox: str) -> int:
     submission = read_submission(path)
     records = [marks for marks in read_records(out / "records") if marks.digest == submission.digest]
     if not records:
-        raise HybridLabError(f"{path} is on no record in {out / 'records'}: give a file that was graded, and the same --out", "no-record")
+        raise HybridLabError(f"{path} is on no record in {out / 'records'}: give a graded file, and the --out of that run", "no-record")
     with launcher(sandbox) as workers:
         require_sandbox(workers)
         # the worst exit code: FAILED is larger than DONE

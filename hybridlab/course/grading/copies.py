@@ -1,4 +1,4 @@
-"""Copies of labs for students, without solutions and outputs, and the small file that a student hands in."""
+"""Make copies of labs for students, without solutions and outputs, and the small files that students hand in."""
 
 import json
 import re
@@ -23,51 +23,52 @@ from hybridlab.course.grading.records import write_whole
 from hybridlab.course.tasks import TASKS
 from hybridlab.errors import HybridLabError
 
-COURSE = "hybridlab"  # the name of a course that has none of its own
+COURSE = "hybridlab"  # the default name of a course
 MOST_TO_PACK = 200_000_000  # bytes of a notebook with its outputs
 LONGEST_NAME = 80  # characters of a student's or a course's name
 LONGEST_FILE_NAME = 200  # bytes of the student's name in the name of a file
-NOT_IN_A_NAME = '/\\"'  # no file name can have the first two, and the last one ends a text in code
+NOT_IN_A_NAME = '/\\"'  # file names cannot have / or \, and " ends a string in code
 KERNEL = {
     "kernelspec": {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"},
     "language_info": {"name": "python"},
 }
-METADATA_TO_COPY = ("tags", "jupyter", "jp-MarkdownHeadingCollapsed")  # of a cell; any other is for the site
+METADATA_TO_COPY = ("tags", "jupyter", "jp-MarkdownHeadingCollapsed")  # metadata of cells; all others are for the web site
 GIVES_AWAY = {"solution", "reveals"}  # tags of cells that show the answer to a task
 HEADING = re.compile(r"(#+) +(.+)")
-# code in Markdown, where a line with # is no heading
+# a code block in Markdown; a line with # in such a block is not a heading
 FENCED = re.compile(r"^(```|~~~).*?^\1", flags=re.DOTALL | re.MULTILINE)
 TO_ANOTHER_PAGE = re.compile(
     r"(?<!!)\[([^\]]+)\]\((?!\w+:|#)[^()\s]+\.(?:ipynb|md)(?:#[^()\s]*)?\)"
-)  # to a lab or to the book, which are not beside a copy
-# the task of an answer cell: the cell hands in with a call at the beginning of a line
+)  # a link to another lab or to a page of the book; students do not have these files
+# the key of the task that a cell answers, in the call of check at the beginning of a line
 ASKED = re.compile(r"""^check\(\s*["'](lab[0-9]{2}\.t[0-9]+)["']""", flags=re.MULTILINE)
 OWN_NUMBERS = (
-    "Your tasks have other numbers than the text, or a small change. Where a line above an answer begins with **Yours, {}**,\n"
+    "The numbers in your tasks differ from those in the text. Some of your tasks have a small change, too. "
+    "Where a line above an answer begins with **Yours, {}**,\n"
     "this line counts."
 )
-WITHOUT_IT = "The text above, with its examples, is without this change."
-SEEDS = range(4)  # enough to see whether the numbers of a task are drawn
+WITHOUT_IT = "The text above and its examples do not have this change."
+SEEDS = range(4)  # a few seeds show whether the numbers of a task depend on the seed
 
 Notebook = dict[str, Any]
 
 
 def student_copy(lab: str, student: str = "", course: str = COURSE) -> Notebook:
-    """Return a lab as a student gets it: without solutions, without what gives an answer away, and without outputs.
+    """Return a student's copy of a lab: the notebook without solutions, without other cells that reveal an answer, and without outputs.
 
     Parameters
     ----------
     lab : str
         The lab, as :func:`hybridlab.course.grading.labs.lab_name` understands it.
     student : str
-        The name or the number of a student. With it, the copy asks for this student's own numbers. Without it, all copies are equal.
+        The name or the number of a student. With a name, the copy has the student's own numbers. Without a name, all copies are equal.
     course : str
         The name of the course; the student's own numbers depend on it.
 
     Returns
     -------
     dict
-        A notebook in version 4.5 of the format. The metadata of code cells say whether a cell is given or has the answer to a task.
+        A notebook in version 4.5 of the format. The metadata of a code cell say whether the cell is given or is for the answer to a task.
 
     Raises
     ------
@@ -92,12 +93,12 @@ def student_copy(lab: str, student: str = "", course: str = COURSE) -> Notebook:
 
 
 def start(lab: str, folder: Path, student: str = "", course: str = COURSE) -> Path:
-    """Write a student's copy of a lab into a folder, as ``lab02.ipynb``, and return its path. The folder is created if there is none.
+    """Write a student's copy of a lab into a folder and return the path, such as ``lab02.ipynb``. Create the folder if it does not exist.
 
     Parameters
     ----------
     folder : Path
-        The folder. A file in it is never overwritten.
+        The folder. Existing files in the folder are never overwritten.
     lab, student, course : str
         The same as for :func:`student_copy`.
 
@@ -122,17 +123,17 @@ def pack(path: Path, to: Path | None = None) -> Path:
     path : Path
         The student's notebook.
     to : Path, optional
-        The folder for the new file; by default that of the notebook.
+        The folder for the new file; by default the folder of the notebook.
 
     Returns
     -------
     Path
-        The new file. An older one that was packed for the same student is replaced.
+        The new file. It replaces an older file that was packed for the same student.
 
     Raises
     ------
     HybridLabError
-        ``exists-already`` for any other file, ``cannot-write``, ``too-large``, ``empty-notebook``, or another code of
+        ``exists-already`` if another file has this name, ``cannot-write``, ``too-large``, ``empty-notebook``, or another code of
         :func:`hybridlab.course.grading.notebook.read_submission`.
     """
     path = Path(path)
@@ -156,7 +157,7 @@ def pack(path: Path, to: Path | None = None) -> Path:
 
 
 def _was_packed(path: Path, about: dict[str, Any]) -> bool:
-    """Whether a file was packed with these metadata, and nobody has worked on it since: none of its cells has run."""
+    """Return whether ``pack`` wrote a file with these metadata, and nobody has run a cell of the file since then."""
     try:
         old, cells = notebook_in(bytes_of_a_file(path, MOST_TO_PACK), path.name)
     except HybridLabError:
@@ -165,12 +166,12 @@ def _was_packed(path: Path, about: dict[str, Any]) -> bool:
 
 
 def usable_name(name: object, what: str) -> str:
-    """Return the name of a student or of a course, or raise. ``what`` is the kind of name, for the error.
+    """Return the name of a student or of a course if it can be used. ``what`` is "student" or "course", for the error.
 
     Raises
     ------
     HybridLabError
-        ``bad-name``.
+        ``bad-name``: the name is too long, or has characters that cannot be used.
 
     Examples
     --------
@@ -190,14 +191,15 @@ def usable_name(name: object, what: str) -> str:
 
 
 def _left_out(cells: list[dict[str, Any]]) -> set[int]:
-    """Return the places of the cells that a student does not get.
+    """Return the indices of the cells that a student does not get.
 
-    They are the cells with a tag of ``GIVES_AWAY``, the sections *Solution*, those sections *Answer* that have such a cell, and headings
-    under which nothing is left.
+    They are: (1) cells with a tag of ``GIVES_AWAY``; (2) sections *Solution*; (3) sections *Answer* with a cell of (1); (4) headings of
+    sections in which no other cell remains.
     """
     tagged = {place for place, cell in enumerate(cells) if GIVES_AWAY & set(cell["metadata"].get("tags", ()))}
     left_out = set(tagged)
-    for title, places in reversed(list(_sections(cells))):  # inner sections first: without them an outer one can be bare
+    # inner sections first: when all of them are left out, only the heading of the outer section remains
+    for title, places in reversed(list(_sections(cells))):
         whole = title.startswith("Solution") or (title.startswith("Answer") and tagged & set(places))
         bare = len(places) > 1 and left_out.issuperset(places[1:]) and HEADING.fullmatch(cell_text(cells[places[0]]).strip())
         if whole or bare:
@@ -206,7 +208,7 @@ def _left_out(cells: list[dict[str, Any]]) -> set[int]:
 
 
 def _sections(cells: list[dict[str, Any]]) -> Iterator[tuple[str, range]]:
-    """Return each section's title and the places of its cells, as JupyterLab folds them: by the highest heading in a cell."""
+    """Yield the title of each section and the indices of its cells. As in JupyterLab, the highest heading of a cell counts."""
     headings: list[tuple[int, int, str]] = []
     for place, cell in enumerate(cells):
         if cell["cell_type"] == "markdown":
@@ -218,14 +220,14 @@ def _sections(cells: list[dict[str, Any]]) -> Iterator[tuple[str, range]]:
 
 
 def _stripped(cell: dict[str, Any]) -> dict[str, Any]:
-    """Return a lab's cell as the student gets it."""
+    """Return the student's version of a cell of a lab: without outputs, and with metadata that say whether it is for an answer."""
     metadata = {key: value for key, value in cell["metadata"].items() if key in METADATA_TO_COPY}
     source = cell_text(cell)
     if cell["cell_type"] != "code":
         return {"cell_type": cell["cell_type"], "id": cell["id"], "metadata": metadata, "source": TO_ANOTHER_PAGE.sub(r"\1", source)}
     asked = ASKED.search(source)
     if asked and "task" in metadata.get("tags", ()):
-        # JupyterLab deletes no cell that is not "deletable"
+        # JupyterLab does not delete cells with "deletable": false
         return _code(cell["id"], source, {**metadata, "deletable": False, "hybridlab": {"role": "answer", "task": asked[1]}})
     return _code(cell["id"], source, {**metadata, "hybridlab": {"role": "given"}})
 
@@ -239,7 +241,10 @@ def _text_cell(name: str, source: str) -> dict[str, Any]:
 
 
 def _with_own_numbers(cells: Iterable[dict[str, Any]], student: str, course: str) -> Iterator[dict[str, Any]]:
-    """Yield the cells and, between them, those of one student: the name below the first code cell, and a question above each answer."""
+    """Yield the cells of a lab with two kinds of cells for one student.
+
+    A cell with the student's name follows the first code cell. A cell with the student's own question stands above each answer.
+    """
     named = False
     for cell in cells:
         key = own_metadata(cell).get("task")
@@ -247,13 +252,13 @@ def _with_own_numbers(cells: Iterable[dict[str, Any]], student: str, course: str
             yield _text_cell(f"mine-{key.replace('.', '-')}", _own_question(TASKS[key], student, course))
         yield cell
         if cell["cell_type"] == "code" and not named:
-            named = True  # the first code cell imports `check`, and the next line replaces it
+            named = True  # the first code cell imports `check`; the new cell replaces `check` by the student's own one
             who = f"mine = Student({student!r}, course={course!r})"
             yield _code("mine", f"from hybridlab import Student\n\n{who}\ncheck = mine.check", {"hybridlab": {"role": "given"}})
 
 
 def _own_question(task: Task, student: str, course: str) -> str:
-    """Return the sentence that says what one student hands in for a task, in Markdown."""
+    """Return the question of a task for one student, with this student's numbers and change, in Markdown."""
     own = task.personal(Student(student, course).seed(task.key))
     whose = f"**Yours, {_as_text(student)}:**"
     if task.kind != "build":
@@ -266,7 +271,7 @@ def _own_question(task: Task, student: str, course: str) -> str:
 
 
 def _as_text(name: str) -> str:
-    r"""Return a name for Markdown, in which each sign stands for itself.
+    r"""Return a name in Markdown: special characters are escaped, so that they appear as they are.
 
     >>> _as_text("a*b")
     'a\\*b'
@@ -275,7 +280,7 @@ def _as_text(name: str) -> str:
 
 
 def _differs_by_student(task: Task) -> bool:
-    """Return whether students get different versions of a task: other numbers, or a build with a twist."""
+    """Return whether students get different versions of a task: different numbers, or different changes ('twists') of a coding task."""
     if task.kind == "build":
         return bool(task.instance(None).data.twists)
     return task.kind == "number" and any(task.instance(seed).prompt != task.prompt for seed in SEEDS)
@@ -293,12 +298,12 @@ def _how_to_work(lab: str, student: str) -> str:
 
 
 def _with_ids(cells: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-    """Yield the cells of a student's notebook with nothing but their text, id, role and task."""
+    """Yield the cells of a student's notebook with only their text, id, role and task."""
     used: set[str] = set()
     for place, cell in enumerate(cells):
         kind = cell.get("cell_type")
         name = text_in(cell, "id")
-        # version 4.5 of the format asks for such an id, another one in each cell; a student's editor may have left it out
+        # version 4.5 of the format requires a unique id of this form in each cell; the student's editor may not write ids
         if not re.fullmatch("[a-zA-Z0-9_-]{1,64}", name) or name in used:
             name = next(each for each in (f"cell-{place}{'x' * more}" for more in range(len(used) + 1)) if each not in used)
         used.add(name)
@@ -306,7 +311,7 @@ def _with_ids(cells: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
         metadata = {"hybridlab": own} if own else {}
         if kind == "code":
             yield _code(name, cell_text(cell), metadata)
-        else:  # headings are cells of their own in version 3
+        else:  # version 3 of the format also has cells of the type "heading"
             yield {"cell_type": "raw" if kind == "raw" else "markdown", "id": name, "metadata": metadata, "source": cell_text(cell)}
 
 
@@ -319,7 +324,7 @@ def _file_of(notebook: Notebook) -> bytes:
 
 
 def _lab_in(about: dict[str, str], path: Path) -> str:
-    """Return the lab of a student's notebook, for the name of a file: from its metadata, or else from the name of the notebook."""
+    """Return the lab of a student's notebook for a file name: from the notebook's metadata, or else from its file name."""
     try:
         return lab_name(about["lab"] or path.stem)
     except HybridLabError:
@@ -327,21 +332,21 @@ def _lab_in(about: dict[str, str], path: Path) -> str:
 
 
 def _in_a_file_name(name: str) -> str:
-    """Return a name with hyphens in place of what not every system accepts in a file name.
+    """Return a name in which hyphens replace the characters that some systems refuse in file names.
 
     >>> _in_a_file_name("ana: 7?")
     'ana- 7-'
     """
     safe = "".join(each if each.isalnum() or each in " .-_@+'" else "-" for each in name).strip(" .")
-    return safe.encode()[:LONGEST_FILE_NAME].decode(errors="ignore")  # the cut can halve a character, which is dropped
+    return safe.encode()[:LONGEST_FILE_NAME].decode(errors="ignore")  # the cut can leave some bytes of a character, which are ignored
 
 
 def _write_new(path: Path, notebook: Notebook) -> bool:
-    """Write a notebook to a new file, whole or not at all; return False if there is a file with this name."""
+    """Write a notebook to a new file and return True; return False if the file exists already. After an error, no file remains."""
     begun = False
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with path.open("xb") as file:  # fails if there is such a file, even one that was written a moment ago
+        with path.open("xb") as file:  # "x" fails if the file exists, even if another program created it a moment ago
             begun = True
             file.write(_file_of(notebook))
     except FileExistsError:
@@ -349,7 +354,7 @@ def _write_new(path: Path, notebook: Notebook) -> bool:
             return False
         raise HybridLabError(f"{str(path.parent)!r} is no folder: choose another one with --to", "cannot-write") from None
     except OSError as why:
-        if begun:  # else the file is not ours
+        if begun:  # else the file belongs to another program
             path.unlink(missing_ok=True)
         raise HybridLabError(f"{path.name} cannot be written: {why.strerror}; choose another folder with --to", "cannot-write") from None
     return True

@@ -1,4 +1,4 @@
-"""Questions about the sandbox: whether there is one here, and whether it holds. They are asked before anything is graded, too."""
+"""Check whether this machine has a sandbox, and whether the sandbox stops attempts to leave it. Grading begins with the same check."""
 
 import contextlib
 import os
@@ -19,7 +19,7 @@ from hybridlab.course.grading.session import Budget, Ended
 from hybridlab.course.grading.syscalls import MACHINES, REFUSED
 from hybridlab.errors import HybridLabError
 
-# For each kind of worker: what must hold, and the call of a function in `probes` that tries to get through
+# for each kind of worker: what the sandbox must guarantee, and the call of a function in `probes` that tries to break the guarantee
 PROBES = {
     "bare": {
         "no file outside can be read": "reads(canary)",
@@ -59,18 +59,18 @@ or, less strict:
 
 @dataclass(frozen=True)
 class Observation:
-    """What one question has shown.
+    """Whether the sandbox gives one guarantee.
 
     Parameters
     ----------
     name : str
-        What should hold, in a few words.
+        The guarantee, in a few words.
     holds : bool
-        Whether it does.
+        Whether the sandbox gives the guarantee.
     sentence : str
-        What to do if it does not.
+        If it does not: what to do, or what has happened.
     left_open : bool
-        Whether this sandbox is known to leave this open. Work is graded all the same, because the instructor has asked for this sandbox.
+        Whether this kind of sandbox is known not to give the guarantee. The grader still grades, because the instructor chose this kind.
     """
 
     name: str
@@ -80,7 +80,7 @@ class Observation:
 
 
 def examine(launcher: Launcher) -> Iterator[Observation]:
-    """Yield what holds in the sandbox: whether a worker starts, then each limit, then whether an endless loop is ended."""
+    """Yield an observation for each guarantee of the sandbox: a worker starts, each limit works, an endless loop is ended."""
     with tempfile.TemporaryDirectory() as folder, _listen(Path(folder)) as (port, heard):
         canary = Path(folder) / "canary"
         canary.write_text("a file outside")
@@ -88,7 +88,7 @@ def examine(launcher: Launcher) -> Iterator[Observation]:
         canary.chmod(0o666)
         Path(folder).chmod(0o777)
         if os.geteuid() == 0:
-            os.chown(canary, NOBODY, NOBODY)  # owned by the user of a worker
+            os.chown(canary, NOBODY, NOBODY)  # the user of a worker owns the file, so that file permissions do not protect it
         names = {"canary": str(canary), "port": port, "grader": os.getpid(), "calls": _refused_calls()}
         for kind in PROBES:
             if not (yield from _try_probes(launcher, kind, names, heard)):
@@ -100,9 +100,10 @@ def examine(launcher: Launcher) -> Iterator[Observation]:
 def _try_probes(
     launcher: Launcher, kind: str, names: Mapping[str, object], heard: Callable[[], bool]
 ) -> Generator[Observation, None, bool]:
-    """Yield what holds for a worker of one kind, and return whether it has lived to the end.
+    """Yield an observation for each guarantee for one kind of worker. Return whether the worker ran until the last probe.
 
-    The probes that it runs know ``names`` and their values, which stand for things outside. ``heard`` says whether UDP has arrived.
+    ``names`` are variables for the probes, such as the path of a file outside the sandbox. ``heard`` returns whether a UDP datagram
+    has arrived at the grader.
     """
     known = LEFT_OPEN if launcher.sandbox == "landlock" else ()
     try:
@@ -119,7 +120,7 @@ def _try_probes(
             session.run("".join(f"{name} = {what!r}\n" for name, what in names.items()), "canary")
             for name, call in PROBES[kind].items():
                 handed, error = session.run(f"check('gets through', {call})", "canary")
-                # a probe cannot see whether its datagram has arrived
+                # the probe in the worker does not know whether its datagram has arrived, so ask the receiver
                 held = not error and handed == [("gets through", False)] and not (name == "UDP is closed" and heard())
                 yield Observation(name, held, "" if held or name in known else "a canary was not stopped", not held and name in known)
         except Ended as why:
@@ -129,13 +130,19 @@ def _try_probes(
 
 
 def _refused_calls() -> list[int]:
-    """Return the numbers of the calls that no worker may make; none on a machine whose numbers are not known."""
+    """Return the numbers of the system calls that no worker may make; an empty list if this machine's numbers are not known."""
     machine = platform.machine()
     return [numbers[MACHINES[machine][0]] for numbers in REFUSED.values()] if machine in MACHINES else []
 
 
 def require_sandbox(launcher: Launcher) -> None:
-    """Raise an error if a canary is not stopped by the sandbox, so that nothing is graded in it."""
+    """Raise an error if the sandbox does not give one of its guarantees. Then nothing is graded.
+
+    Raises
+    ------
+    HybridLabError
+        ``no-sandbox``.
+    """
     first = next((finding for finding in examine(launcher) if not (finding.holds or finding.left_open)), None)
     if first:
         finding = f"{first.name}: no" + (f" ({first.sentence})" if first.sentence else "")
@@ -143,7 +150,7 @@ def require_sandbox(launcher: Launcher) -> None:
 
 
 def why_not_started() -> str:
-    """Return a sentence on why bubblewrap does not start, with the command that enables it."""
+    """Return a sentence that says why bubblewrap does not start, and how to enable it."""
     if sys.platform != "linux":
         return "work is graded on Linux, where bubblewrap is; elsewhere hybridlab check tries it without a sandbox"
     program = shutil.which("bwrap")
@@ -157,7 +164,7 @@ def why_not_started() -> str:
 
 
 def _try_endless_loop(launcher: Launcher) -> Observation:
-    """Return whether a loop that catches every error is ended when its time is over."""
+    """Return whether the grader ends an endless loop that catches every exception."""
     quick = replace(launcher, limits=replace(launcher.limits, seconds_a_cell=0.5))
     with contextlib.suppress(Ended), contextlib.closing(quick.open("bare", Budget(60.0))) as session:
         try:
@@ -169,9 +176,9 @@ def _try_endless_loop(launcher: Launcher) -> Observation:
 
 @contextlib.contextmanager
 def _listen(folder: Path) -> Iterator[tuple[int, Callable[[], bool]]]:
-    """Listen on a port of this machine for TCP and UDP, and on two local sockets: one with a path, one with a name that is no path.
+    """Listen on one port for TCP and UDP, and on two Unix sockets: one with a path, and one in the abstract namespace.
 
-    Yield the port, and a function that says whether UDP was heard.
+    Yield the port, and a function that returns whether a UDP datagram has arrived.
     """
     path = folder / "canary.socket"
     with (
@@ -180,7 +187,7 @@ def _listen(folder: Path) -> Iterator[tuple[int, Callable[[], bool]]]:
         socket.socket(socket.AF_UNIX) as local,
         socket.socket(socket.AF_UNIX) as named,
     ):
-        with contextlib.suppress(OSError):  # a socket takes no path of more than about 100 bytes
+        with contextlib.suppress(OSError):  # the path of a Unix socket may have only about 100 bytes
             for listens, address in ((local, str(path)), (named, f"\0{path}")):
                 listens.bind(address)
                 listens.listen()
@@ -189,7 +196,7 @@ def _listen(folder: Path) -> Iterator[tuple[int, Callable[[], bool]]]:
         tcp.listen()
         port = tcp.getsockname()[1]
         udp.bind(("127.0.0.1", port))
-        udp.settimeout(0.2)  # seconds; on one machine a datagram arrives at once
+        udp.settimeout(0.2)  # seconds; a datagram from the same machine arrives sooner
 
         def heard() -> bool:
             try:
