@@ -1,4 +1,4 @@
-"""Operations, schedules and their text form, and the proof that a schedule can run."""
+"""Operations, schedules, the text form of schedules, and the proof that a schedule can run."""
 
 from hybridlab.schedule.actions import Action, inputs_from_others, read_action
 from hybridlab.schedule.ops import CODE, KINDS, B, F, I, Kind, Op, W

@@ -1,4 +1,4 @@
-"""The actions of one rank: it runs operations, and sends and receives their outputs, in an order of its own."""
+"""The actions of one rank. A rank runs operations, and sends and receives the outputs of operations."""
 
 import re
 from typing import Any, NamedTuple
@@ -9,21 +9,21 @@ from hybridlab.checks import short_repr
 from hybridlab.errors import HybridLabError
 from hybridlab.schedule.schedule import Schedule
 
-# at most nine digits, so that every number fits in an array
+# a number has at most nine digits, so that every number fits in an array
 WORDS = re.compile(r"(run) (\S+)|(send) (\S+) to (\d{1,9})|(receive) (\S+) from (\d{1,9})")
 
 
 class Action(NamedTuple):
-    """One entry of a rank's list: it runs an operation, or sends or receives the output of one.
+    """One entry of a rank's list: the rank runs an operation, or sends or receives the output of an operation.
 
     Parameters
     ----------
     verb : {"run", "send", "receive"}
         What the rank does.
     op : str
-        The operation that runs, or whose output is sent.
+        The operation that the rank runs, or the operation whose output the message carries.
     peer : int
-        The other rank of a message; -1 if the action is not a message.
+        The rank that receives the message ("send") or that sends the message ("receive"); -1 for "run".
 
     Examples
     --------
@@ -43,8 +43,8 @@ class Action(NamedTuple):
 
 
 def read_action(text: Any) -> Action:
-    """Return the action that a text names; raise an error if the text is not an action."""
-    # a long text cannot be an action: do not search it
+    """Return the action that ``text`` names. Raise an error if ``text`` is not an action."""
+    # A long text cannot be an action. The search would take long, so the text is not searched.
     found = WORDS.fullmatch(text) if isinstance(text, str) and len(text) < 100 else None
     if found is None:
         known = "'run 1F0', 'send 0F0 to 1' or 'receive 0F0 from 0'"
@@ -54,7 +54,7 @@ def read_action(text: Any) -> Action:
 
 
 def inputs_from_others(schedule: Schedule) -> dict[str, str]:
-    r"""Return a dict from each operation that needs a message to the operation on another device whose output the message brings.
+    r"""Return, for each operation that needs a message, the operation on another device whose output the message brings.
 
     >>> from hybridlab.schedule import Schedule
     >>> inputs_from_others(Schedule.parse("0F0 0B0\n1F0 1B0"))

@@ -1,9 +1,12 @@
-"""The grid of slots of a schedule: the dependency rule, the slots that follow from orders, and the rows that follow from slots.
+"""The grid of slots of a schedule.
 
-A slot is a whole number that says when an operation runs: operations with smaller slots run earlier. A grid has shape (2 or 3, lines,
-microbatches). Its planes are forwards, backwards and, if a schedule splits backwards, weight gradients. A line of a plane is one stage.
-With several copies of the weights, the lines of the first copy come first. A number in the grid is the slot of an operation, or -1 if
-there is no such operation. A place is an index into the flattened grid.
+This file has the dependency rule of all schedules, computes slots from orders, and computes the rows of a schedule from slots.
+
+- Slot: a whole number that says when an operation runs. Of two operations on a device, the operation with the smaller slot runs earlier.
+- Grid: an array of slots, shape (2 or 3, lines, microbatches). -1 means that the operation does not exist.
+- Plane: an index on the first axis of the grid: 0 for forwards, 1 for backwards, 2 for weight gradients if backwards are split.
+- Line: an index on the second axis, one for each stage. With several copies of the weights, the stages of the first copy come first.
+- Place: an index into the flattened grid.
 """
 
 from collections.abc import Iterable, Sequence
@@ -18,13 +21,13 @@ from hybridlab.errors import HybridLabError
 from hybridlab.schedule.ops import B, F, I, W
 
 LAST_SLOT = 2**35  # the largest slot; its product with the number of devices stays below 2**63
-KIND_OF_PLANE = readonly(np.array([F, B, W]))  # a backward with a weight gradient becomes I later
+KIND_OF_PLANE = readonly(np.array([F, B, W]))  # rows_of changes B to I where the backward is split
 NONE = -1  # the second place of a turn that has only one operation
 
 
 @lru_cache(maxsize=16)
 def needed_lines(planes: int, lines: int, stages: int) -> Ints:
-    """Return, for each line of a grid, the line that it needs, which is the dependency rule of all schedules.
+    """Return, for each line of a grid, the line whose operations it needs. This is the dependency rule of all schedules.
 
     A forward needs the forward of the stage before. A backward needs the backward of the stage after. A backward on the last stage needs
     the forward of its own stage. A weight gradient needs the input gradient of its own stage.
@@ -34,7 +37,7 @@ def needed_lines(planes: int, lines: int, stages: int) -> Ints:
     planes : int
         2 (forwards, backwards) or 3 (weight gradients as well).
     lines : int
-        Lines of a plane, which are copies of the weights x stages of one copy.
+        Number of lines of a plane: copies of the weights x stages of one copy.
     stages : int
         Stages of one copy of the weights.
 
@@ -60,7 +63,7 @@ def needed_lines(planes: int, lines: int, stages: int) -> Ints:
 
 
 def slots_in_order(orders: Sequence[Sequence[tuple[int, int]]], shape: tuple[int, int, int], copies: int = 1) -> Ints:
-    """Return the slots in which devices run their orders, if each turn starts as soon as its device is free and its inputs exist.
+    """Return the slots of all operations if each turn starts as soon as its device is free and its inputs exist.
 
     Parameters
     ----------
@@ -86,11 +89,11 @@ def slots_in_order(orders: Sequence[Sequence[tuple[int, int]]], shape: tuple[int
     needed = needed_lines(planes, lines, lines // copies)
     first = np.where(needed < 0, NONE, needed * microbatches)[:, None]
     source = np.where(first < 0, NONE, first + np.arange(microbatches)).ravel().tolist()
-    source.append(NONE)  # the index NONE (-1) finds this entry: where there is no operation, there is no source
-    unknown = -2  # another number than -1, which means below that no operation is needed
+    source.append(NONE)  # the index NONE (-1) finds this entry: an empty place of a turn has no source
+    unknown = -2  # the slot is not yet computed; -1 already means that no operation is needed
     slots = [unknown] * (planes * lines * microbatches) + [-1]  # the index NONE (-1) finds the last entry, a slot before all other slots
-    done, clock = [0] * len(orders), [-1] * len(orders)  # of each device: the turns that it has run, and its last slot
-    waiting: dict[int, int] = {}  # from a place whose slot is unknown to the device that waits for it
+    done, clock = [0] * len(orders), [-1] * len(orders)  # for each device: how many turns it has run, and the slot of its last turn
+    waiting: dict[int, int] = {}  # key: a place whose slot is unknown; value: the device that waits for the operation at this place
     ready = list(range(len(orders)))
     while ready:
         device = ready.pop()
@@ -110,13 +113,13 @@ def slots_in_order(orders: Sequence[Sequence[tuple[int, int]]], shape: tuple[int
                         ready.append(waiting.pop(place))
         clock[device], done[device] = now, turn
     grid = np.array(slots[:-1], dtype=np.intp).reshape(shape)
-    return np.maximum(grid, -1)  # -2 becomes -1: these operations are in no order, or wait for ever
+    return np.maximum(grid, -1)  # unknown (-2) becomes -1: the operation is in no order, or would wait for ever
 
 
 def checked_slots(slots: npt.ArrayLike) -> Ints:
     """Return ``slots`` as an integer array of shape (2 or 3, lines, microbatches), or raise an error.
 
-    Every negative number means that there is no such operation. It becomes -1.
+    A negative number means that the operation does not exist. Every negative number becomes -1.
 
     >>> checked_slots([[[0.5]], [[1]]])
     Traceback (most recent call last):
@@ -159,9 +162,10 @@ def rows_of(slots: Ints, device_of: tuple[int, ...], copies: int = 1) -> dict[st
     Returns
     -------
     dict of str to Ints
-        The columns kind (an index into ``KINDS``), stage, microbatch, device, source and slot, each of shape (operations,). A backward
-        that has a weight gradient is an input gradient. The source of an operation is the row of the operation that it needs by the rule
-        of :func:`needed_lines`, or -1 if it needs none. "pairs" has the rows whose next row is on the same device in the same slot.
+        The columns kind (an index into ``KINDS``), stage, microbatch, device, source and slot, each of shape (operations,). If the grid
+        has a weight gradient for a backward, the kind of the backward is I. The source of an operation is the row of the operation that
+        it needs (see :func:`needed_lines`), or -1 if it needs none. "pairs" lists the first row of each pair of rows that have the same
+        device and the same slot.
 
     Examples
     --------
@@ -176,11 +180,11 @@ def rows_of(slots: Ints, device_of: tuple[int, ...], copies: int = 1) -> dict[st
     row_of = np.full((planes * lines, microbatches), -1)
     row_of.ravel()[place] = np.arange(place.size)
     source_of = row_of[needed]
-    source_of[0:lines:stages] = -1  # the index -1 found the last line
-    # One array for all columns: memory for few large arrays takes less time than memory for many.
+    source_of[0:lines:stages] = -1  # first stages need nothing; their index -1 has wrongly read the last line
+    # All columns share one array, because one large array is faster to allocate than many small arrays.
     kind, stage, microbatch, device, source, slot = np.empty((6, place.size), dtype=np.intp)
     line = place // microbatches
-    # mode="clip", because numpy copies the result through a buffer if it has to raise for a wrong index
+    # With mode="raise", numpy would write the result to a buffer first and copy it. mode="clip" avoids the copy.
     KIND_OF_PLANE.repeat(lines).take(line, out=kind, mode="clip")
     (np.arange(planes * lines) % stages).take(line, out=stage, mode="clip")
     line_device.take(line, out=device, mode="clip")
@@ -206,27 +210,27 @@ def sources_come_first(slots: Ints, copies: int = 1) -> bool:
     planes, lines, microbatches = slots.shape
     by_line, stages = slots.reshape(-1, microbatches), lines // copies
     source = by_line[needed_lines(planes, lines, stages)]
-    source[0:lines:stages] = -1  # the index -1 found the last line
+    source[0:lines:stages] = -1  # first stages need nothing; their index -1 has wrongly read the last line
     later = source < by_line
-    # Cells without an operation hold -1 and are no fault. Most grids have none, so the short test comes first.
+    # A cell without an operation holds -1, and is no fault. Most grids have no such cell, so the faster test comes first.
     return bool(later.all() or (later | (by_line < 0)).all())
 
 
 def _places_by_device_and_slot(by_line: Ints, line_device: Ints, devices: int) -> tuple[Ints, bool]:
-    """Return the places of all operations, sorted by device and then by slot, and whether two operations share a slot of a device.
+    """Return the places of all operations, sorted by device and then by slot, and whether a device has two operations in one slot.
 
-    The places of an overlapped pair keep their order.
+    Of an overlapped pair, the forward comes first.
     """
     length = 2 + int(by_line.max())  # the slots from -1 to the largest
     key = (by_line + (1 + length * line_device)[:, None]).ravel()
-    # a table with many empty cells would take longer than sorting
+    # With many empty cells, this table would take longer than sorting.
     if devices * length <= 4 * key.size:
-        # Sort in linear time: write each place into the cell of its device and slot. Column 0 is for the slot -1, and is left out below.
+        # Sort in linear time: write each place into the cell of its device and slot. Column 0 stands for slot -1 and is removed below.
         cells = np.full((devices, length), -1)
         cells.ravel()[key] = np.arange(key.size)
         cells = cells[:, 1:]
         place = cells[cells >= 0]
-        # two operations in one slot share a cell, and one of them is lost
+        # If two operations of a device have the same slot, they share a cell and one place is lost. Then sort below.
         if place.size == key.size or place.size == np.count_nonzero(by_line >= 0):
             return place, False
     number = np.flatnonzero(by_line >= 0)

@@ -1,4 +1,4 @@
-"""One operation of a schedule, which is one kind of work on one stage for one microbatch."""
+"""Operations. An operation is one kind of work on one stage for one microbatch."""
 
 import re
 from enum import StrEnum
@@ -27,19 +27,19 @@ class Kind(StrEnum):
 
 
 _WORDS = {Kind.F: "forward", Kind.B: "backward", Kind.I: "input gradient", Kind.W: "weight gradient"}
-KINDS = tuple(Kind)  # the arrays of a schedule hold a kind as its index in this tuple
+KINDS = tuple(Kind)  # in the arrays of a schedule, a kind is its index in this tuple
 CODE = {kind: code for code, kind in enumerate(KINDS)}
 F, B, I, W = range(len(KINDS))  # noqa: E741 - the field's letters
 _OWN_INPUT = {Kind.B: Kind.F, Kind.I: Kind.F, Kind.W: Kind.I}  # B and I read the activation that F has stored
 
-# at most nine digits, so that every number fits in an array
+# A number has at most nine digits, so that every number fits in an array.
 _TEXT = re.compile(r"([0-9]{1,9})([FBIW])([0-9]{1,9})")
 
 
 class Op(NamedTuple):
-    """An operation, which is one kind of work on one stage for one microbatch.
+    """One operation: one kind of work on one stage for one microbatch.
 
-    Its text form has the stage, the kind and the microbatch, such as ``2F0``. torch.distributed.pipelining uses the same form.
+    The text form of an operation is stage, kind, microbatch, such as ``2F0``. torch.distributed.pipelining uses the same form.
 
     Parameters
     ----------
@@ -98,7 +98,7 @@ class Op(NamedTuple):
         Raises
         ------
         HybridLabError
-            The text is not of this form.
+            ``text`` does not have this form.
 
         Examples
         --------

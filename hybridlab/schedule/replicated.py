@@ -14,9 +14,9 @@ from hybridlab.schedule.schedule import Operations, Schedule
 class Replicated(Operations):
     """The orders of all ranks in a mesh whose replicas all run the same schedule. ``hybridlab.step.replicate`` returns this object.
 
-    Each device is a rank: rank = replica x K + device, where K is the number of devices of one pipeline. ``paths``, ``copy_of``,
-    ``stages``, ``chunks`` and ``microbatches`` describe one pipeline. The arrays hold the operations of all replicas, replica by
-    replica. The object is not a :class:`Schedule`, because in a schedule each operation runs only once.
+    With K devices in one pipeline, device d of replica r is rank r x K + d. ``device`` holds these ranks. ``paths``, ``copy_of``,
+    ``stages``, ``chunks`` and ``microbatches`` describe one pipeline. The arrays hold the operations of replica 0, then of replica 1, and
+    so on. A ``Replicated`` is not a :class:`Schedule`, because in a schedule each operation runs only once.
     """
 
     replicas: int = 1
@@ -28,11 +28,11 @@ class Replicated(Operations):
 
     @property
     def mesh(self) -> Mesh:
-        """The mesh of all ranks. Each device of one pipeline counts as a stage of the mesh."""
+        """The mesh of all ranks. It has one stage for each device of a pipeline, even if the device holds several chunks."""
         return Mesh(super().devices, self.replicas)
 
     def __eq__(self, other: object) -> bool:
-        """Return whether both have the same name, the same orders with the same overlapped pairs, and as many replicas."""
+        """Return whether both objects have the same name, orders, overlapped pairs and number of replicas."""
         return isinstance(other, Replicated) and (self.replicas, self._key()) == (other.replicas, other._key())
 
     def __hash__(self) -> int:
@@ -43,14 +43,14 @@ class Replicated(Operations):
 
 
 def side_by_side(schedule: Schedule, replicas: int) -> Replicated:
-    """Return the operations of ``replicas`` pipelines that run one schedule; ``hybridlab.step.replicate`` checks the arguments first."""
+    """Return the operations of ``replicas`` pipelines that all run ``schedule``. ``hybridlab.step.replicate`` has checked the arguments."""
     size = schedule.kind.size
     replica = np.arange(replicas)[:, None]
     arrays = {column: np.tile(getattr(schedule, column), replicas) for column in ("kind", "stage", "microbatch", "slot")}
     arrays["device"] = (schedule.device + replica * schedule.devices).ravel()
     arrays["source"] = np.where(schedule.source >= 0, schedule.source + replica * size, -1).ravel()
     fields = {name: getattr(schedule, name) for name in ("name", "microbatches", "paths", "copy_of")}
-    # a frozen dataclass without __init__: its fields can be set only in this way
+    # The class is frozen and has no __init__, so its fields can be set only with object.__setattr__.
     result = object.__new__(Replicated)
     for name, value in {**fields, **{column: readonly(array) for column, array in arrays.items()}, "replicas": replicas}.items():
         object.__setattr__(result, name, value)

@@ -23,19 +23,19 @@ Walk = tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...], tuple[int, ...]]
 
 @dataclass(frozen=True, init=False, eq=False, repr=False)
 class Operations(Frozen):
-    """Operations on devices in running order, as arrays; this is the base class of a schedule and of its replicas.
+    """The operations of all devices in running order, as arrays. This is the base class of ``Schedule`` and ``Replicated``.
 
-    Its length is the number of devices. An index, a slice and a loop give the same as those of ``orders``. The arrays have one row for
-    each operation, device by device in running order:
+    The length of the object is the number of devices. An index, a slice and a loop give the same as those of ``orders``. The arrays have
+    one row for each operation. The rows of device 0 come first, in running order, then those of device 1, and so on:
 
     - ``kind``: index into F, B, I, W
     - ``stage``, ``microbatch``, ``device``: whole numbers from 0
     - ``source``: the row whose output the operation needs, -1 for the forwards of the first stage
-    - ``slot``: a whole number that is larger than the slot of the operation before it on the device, and larger than the slot of its
-      source. The two operations of an overlapped pair have the same slot
+    - ``slot``: a whole number. The slot of an operation is larger than the slot of the operation before it on its device, and larger than
+      the slot of its source. The two operations of an overlapped pair have the same slot
 
-    ``paths`` has a tuple for each copy of the weights, with the device of every stage. ``copy_of`` has the copy of the weights that each
-    microbatch uses.
+    ``paths`` has a tuple for each copy of the weights, with the device of every stage. ``copy_of`` gives, for each microbatch, the copy of
+    the weights that the microbatch uses, shape (microbatches,).
     """
 
     name: str
@@ -51,7 +51,7 @@ class Operations(Frozen):
 
     @property
     def device_of(self) -> tuple[int, ...]:
-        """The device of every stage; with several copies of the weights, these are the devices of the first copy."""
+        """The device of every stage. With several copies of the weights, these are the devices of the first copy."""
         return self.paths[0]
 
     @property
@@ -71,7 +71,7 @@ class Operations(Frozen):
 
     @property
     def chunks(self) -> int:
-        """Number of model chunks on a device, which are the stages that it holds of one copy of the weights."""
+        """Number of model chunks on a device: the number of stages of one copy of the weights that a device holds."""
         return self.device_of.count(self.device_of[0])
 
     @cached_property
@@ -81,13 +81,13 @@ class Operations(Frozen):
 
     @cached_property
     def pairs(self) -> Ints:
-        """The row of the forward of each overlapped pair; the backward of the pair is in the next row."""
+        """For each overlapped pair, the row of its forward. The backward of the pair is in the next row."""
         return readonly(np.flatnonzero((self.slot[1:] == self.slot[:-1]) & (self.device[1:] == self.device[:-1])))
 
     @property
     def before(self) -> Ints:
-        """For each row, the row that runs before it on its device, or -1; both rows of an overlapped pair have the same entry."""
-        before = np.arange(-1, self.kind.size - 1)  # rows stand in running order
+        """For each row, the row that runs before it on its device, or -1. Both rows of an overlapped pair have the same entry."""
+        before = np.arange(-1, self.kind.size - 1)  # rows are in running order
         before[self.first] = -1
         if self.pairs.size:
             before[self.pairs + 1] = before[self.pairs]
@@ -95,15 +95,15 @@ class Operations(Frozen):
 
     @cached_property
     def crosses(self) -> npt.NDArray[np.bool_]:
-        """For each row, whether its source runs on another device, so that a message must bring the output of the source."""
+        """For each row, whether its source runs on another device. If so, a message must bring the output of the source."""
         crosses: npt.NDArray[np.bool_] = (self.device[self.source] != self.device) & (self.source >= 0)
         return readonly(crosses)
 
     @cached_property
     def steps(self) -> Ints:
-        """For each row, the number of its slot among the slots in use; 0, 1, 2, ... without a gap."""
+        """For each row, its slot after the slots in use are numbered 0, 1, 2, ... without a gap."""
         last = int(self.slot.max())
-        # the slots have large gaps: a table of all slots would take longer than sorting
+        # If the slots have large gaps, a table of all slots takes longer than sorting.
         if last > 4 * self.slot.size:
             return readonly(np.unique(self.slot, return_inverse=True)[1])
         used = np.zeros(last + 1, dtype=np.bool_)
@@ -112,10 +112,10 @@ class Operations(Frozen):
 
     @cached_property
     def walk(self) -> Walk:
-        r"""The rows in the order of their slots, for a loop over plain numbers.
+        r"""All rows in the order of their slots, as four tuples of Python numbers.
 
-        The four tuples have an entry for each operation: its row, its source, the row before it on its device, and its kind; 4 is added to
-        the kind if its source is on another device.
+        Each tuple has an entry for each operation: (1) its row, (2) its source, (3) the row before it on its device, (4) its kind. 4 is
+        added to the kind if the source is on another device.
 
         >>> for column in Schedule.parse("0F0 0B0\n1F0 1B0").walk:
         ...     print(column)
@@ -132,7 +132,7 @@ class Operations(Frozen):
         for low in range(0, order.size, most):
             rows = order[low : low + most]
             source = self.source[rows]
-            # tuples of Python's own numbers, because a loop over an array makes a new object for each number
+            # A loop over tuples of Python numbers is faster than a loop over an array, which creates an object for each number.
             yield tuple(rows.tolist()), tuple(source.tolist()), tuple(before[rows].tolist()), tuple(code[rows].tolist())
 
     @cached_property
@@ -154,7 +154,7 @@ class Operations(Frozen):
 
     @property
     def orders(self) -> tuple[tuple[Op, ...], ...]:
-        """The operations of each device in running order; the operations of an overlapped pair are neighbours."""
+        """The operations of each device in running order. The two operations of an overlapped pair are next to each other."""
         return tuple(self._order(device) for device in range(self.devices))
 
     def _order(self, device: int) -> tuple[Op, ...]:
@@ -163,7 +163,7 @@ class Operations(Frozen):
 
     @property
     def turns(self) -> Turns:
-        r"""The turns of each device in running order; a turn is a tuple of one operation, or of two in an overlapped pair.
+        r"""The turns of each device in running order. A turn is a tuple of one operation, or of the two operations of an overlapped pair.
 
         >>> [len(turn) for turn in Schedule.parse("0F0 0F1 0B0 0B1\n1F0 (1F1;1B0) 1B1").turns[1]]
         [1, 2, 1]
@@ -185,8 +185,8 @@ class Operations(Frozen):
         Returns
         -------
         tuple of Op
-            The operation of the same stage whose result ``op`` reads, and the operation of the neighbouring stage whose output it needs.
-            Empty for a forward of the first stage.
+            The operation of the same stage whose result ``op`` reads, and the operation of the neighbouring stage whose output ``op``
+            needs. Empty for a forward of the first stage.
 
         Raises
         ------
@@ -200,14 +200,14 @@ class Operations(Frozen):
         """
         try:
             row = self._row_of.get(op) if isinstance(op, Op) else None
-        except TypeError:  # an Op can hold values that have no hash
+        except TypeError:  # a caller's Op can hold values without a hash, such as lists
             row = None
         if row is None:
             message = f"{short_repr(op)} is not an operation of schedule {self.name!r}: its first is {self.ops[0]}"
             raise HybridLabError(message, "unknown-operation")
         known, source = self.ops[row], self.source[row]
         needed = (known.own_input, self.ops[source] if source >= 0 else None)
-        # each operation once: for the backward on the last stage, both are its forward
+        # Name each operation once: for the backward on the last stage, both needed operations are its forward.
         return tuple(dict.fromkeys(each for each in needed if each is not None))
 
     @cached_property
@@ -215,7 +215,7 @@ class Operations(Frozen):
         return {op: row for row, op in enumerate(self.ops)}
 
     def _key(self) -> tuple[Any, ...]:
-        # not the slots: two schedules are equal if their orders are
+        # Slots are left out, because two schedules with the same orders are equal even if their slots differ.
         columns = (each.tobytes() for each in (self.kind, self.stage, self.microbatch, self.copy_of, self.pairs))
         return (self.name, self.paths, self.microbatches, *columns)
 
@@ -246,21 +246,22 @@ class Operations(Frozen):
 
 @dataclass(frozen=True, init=False, eq=False, repr=False)
 class Schedule(Operations):
-    r"""The orders in which all devices run their operations, proven to be complete and free of deadlock.
+    r"""The order in which each device runs its operations. The orders are proven to be complete and free of deadlock.
 
     Parameters
     ----------
     name : str
         The schedule's name.
     orders : sequence of sequences
-        The operations of each device in running order, as :class:`Op` or as texts like ``"2F0"``. If a device runs a forward and a backward
-        at the same time, they are an overlapped pair. A pair is given as a tuple of two operations or as a text like ``"(0F3;3B1)"``. If
-        microbatches take different paths over the devices, each path has its own copy of all weights.
+        The operations of each device in running order, as :class:`Op` or as texts like ``"2F0"``. A forward and a backward that a device
+        runs at the same time are an overlapped pair: a tuple of two operations, or a text like ``"(0F3;3B1)"``. If microbatches take
+        different paths over the devices, each path has its own copy of all weights.
 
     Raises
     ------
     InvalidSchedule
-        An operation is missing, doubled, or on two devices. The message shows the orders with the wrong operations in brackets.
+        An operation is missing, or runs twice, or a stage is on two devices. The message shows the orders with the wrong operations in
+        brackets.
     Deadlock
         The orders are complete, but the devices would wait for ever.
 
@@ -289,9 +290,9 @@ class Schedule(Operations):
             The schedule's name.
         slots : array of int
             Shape (2 or 3, copies x stages, microbatches): forwards, backwards and, if backwards are split, weight gradients. -1 means
-            that an operation does not exist. Examples are the weight gradient of a full backward, and an operation on a copy of the
-            weights that the microbatch does not use. If a device has a forward and a full backward in the same slot, they are an
-            overlapped pair.
+            that the operation does not exist, for two reasons: the backward is full and has no separate weight gradient, or the
+            microbatch uses another copy of the weights. A forward and a full backward in the same slot of a device are an overlapped
+            pair.
         device_of : sequence of int
             The device of every stage. With several copies of the weights, all stages of the first copy come first.
         copies : int
@@ -300,8 +301,8 @@ class Schedule(Operations):
         Returns
         -------
         Schedule
-            If the slots respect every dependency, they prove that the orders can run. If not, they are only used to sort each device's
-            operations, and the orders are then checked one operation at a time.
+            If the slots respect every dependency, they prove that the orders can run. If not, the slots only sort the operations of each
+            device, and the orders are then checked as in ``Schedule(name, orders)``.
 
         Examples
         --------
@@ -314,7 +315,7 @@ class Schedule(Operations):
             message = f"slots must have the stages of each of the {copies} copies, not {lines} stages in all"
             raise HybridLabError(message, "wrong-shape")
         devices = devices_of(device_of, lines)
-        schedule = object.__new__(cls)  # without __init__, which checks every operation and takes much longer
+        schedule = object.__new__(cls)  # __init__ is not called, because its check of every operation takes much longer
         paths = tuple(devices[line : line + lines // copies] for line in range(0, lines, lines // copies))
         schedule._fill(checked_text(name, "a schedule's name"), grid, paths)
         return schedule if _proven(schedule, grid) else cls(name, schedule.turns)
@@ -328,11 +329,11 @@ class Schedule(Operations):
             has_forward = slots[0].reshape(len(paths), -1, slots.shape[2]) >= 0  # shape (copies, stages, microbatches)
             columns["copy_of"] = has_forward.any(axis=1).argmax(axis=0)
         arrays = {field: readonly(column) for field, column in columns.items()}
-        # into __dict__, because the fields of a frozen dataclass cannot be assigned
+        # The fields of a frozen dataclass cannot be assigned, so they are written into __dict__.
         self.__dict__.update(arrays, name=name, microbatches=slots.shape[2], paths=paths)
 
     def __eq__(self, other: object) -> bool:
-        """Return whether both schedules have the same name and the same orders with the same overlapped pairs."""
+        """Return whether both schedules have the same name, orders and overlapped pairs."""
         return isinstance(other, Schedule) and self._key() == other._key()
 
     def __hash__(self) -> int:
@@ -362,17 +363,18 @@ class Schedule(Operations):
 
     @classmethod
     def from_csv(cls, text: str, name: str = "parsed") -> "Schedule":
-        """Return the schedule written by :meth:`to_csv` or by torch.distributed.pipelining, in either of its two formats.
+        """Return the schedule in a CSV text. The text comes from :meth:`to_csv` or from torch.distributed.pipelining (both its formats).
 
-        Empty cells are skipped. Communication, such as ``0SEND_F1``, is left out; :attr:`left_out` and the ``repr`` say what it was.
+        Empty cells are skipped. Communication, such as ``0SEND_F1``, is left out. :attr:`left_out` and the ``repr`` count what was left
+        out.
         """
         schedule = cls(name, split_csv(text))
-        schedule.__dict__["_left_out"] = communication_in_csv(text)  # not a field: it does not change the schedule
+        schedule.__dict__["_left_out"] = communication_in_csv(text)  # not a field, because two schedules may be equal and differ in this
         return schedule
 
     @property
     def left_out(self) -> dict[str, int]:
-        """How often each kind of communication stood in the CSV of :meth:`from_csv`; empty for other schedules.
+        """How often each kind of communication occurred in the text that :meth:`from_csv` read. Empty for other schedules.
 
         >>> Schedule.from_csv("0UNSHARD,0F0,0B0,0REDUCE_GRAD").left_out
         {'UNSHARD': 1, 'REDUCE_GRAD': 1}
@@ -385,9 +387,9 @@ class Schedule(Operations):
 
 
 def _proven(schedule: Schedule, slots: Ints) -> bool:
-    """Return whether the slots prove that every operation exists once, on the right device, and can run.
+    """Return whether the slots prove three things: every operation exists once, is on the right device, and can run.
 
-    The rows were sorted by device and slot, so only operations in the same slot of a device can be in a wrong order.
+    The rows are sorted by device and slot. So only operations in the same slot of a device can be in a wrong order.
     """
     for path in schedule.paths:
         if len(set(path)) < schedule.devices or (len(path) > schedule.devices and len(set(Counter(path).values())) > 1):
@@ -399,5 +401,5 @@ def _proven(schedule: Schedule, slots: Ints) -> bool:
             return False
     pairs = schedule.pairs
     if not ((schedule.kind[pairs] == F) & (schedule.kind[pairs + 1] == B)).all():
-        return False  # three operations in one slot fail here, too: the one in the middle would be a backward and a forward
+        return False  # three operations in one slot fail here too: the second would have to be both a backward and a forward
     return sources_come_first(slots, schedule.copies)

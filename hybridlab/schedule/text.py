@@ -1,4 +1,4 @@
-"""Schedules as text and as CSV; an error in a text names the line and the column."""
+"""Schedules as text and as CSV. An error in a text names the line and the column."""
 
 import re
 from collections import Counter
@@ -10,17 +10,17 @@ from hybridlab.schedule.ops import Op
 
 Turn = tuple[Op, ...]  # one operation, or the two operations of an overlapped pair
 Turns = tuple[tuple[Turn, ...], ...]  # the turns of each device in running order
-MOST_LINES = 32  # an error shows at most this many lines; if there are more devices, it shows only lines with a mark
-WINDOW = 12  # a long line shows this many turns before its first mark, and twice as many after it
+MOST_LINES = 32  # an error shows at most this many devices; if a schedule has more, only devices with a marked turn are shown
+WINDOW = 12  # a long line shows this many turns before its first marked turn, and twice as many after it
 
 _LABEL = re.compile(r"\s*device\s+([0-9]{1,9})(?:\s*:|(?=\s|$))", re.IGNORECASE)  # the colon may be missing
 _PAIR = re.compile(r"\(([^();]*);([^();]*)\)(?:OVERLAP_F_B)?")  # torch.distributed.pipelining adds OVERLAP_F_B in its CSV
-# Words of torch.distributed.pipelining that are not operations; each fills a cell of a CSV.
+# Words that torch.distributed.pipelining writes into cells of a CSV for communication.
 _COMMUNICATION = re.compile(
     r"(?<![^,\n\s])[0-9]{1,9}((?:SEND|RECV)_[FB]|UNSHARD|RESHARD|REDUCE_GRAD|WAIT_[A-Z]+(?:_[A-Z]+)*)(?:[0-9]{1,9})?(?=\s*(?:,|$))",
     re.MULTILINE,
 )
-_IN_BRACKETS = r"\([^()]*\)\w*|"  # a pair is one word even if it contains spaces or commas
+_IN_BRACKETS = r"\([^()]*\)\w*|"  # an overlapped pair is one word, even if the pair contains spaces or commas
 
 
 def read_orders(orders: Iterable[Iterable[Op | str | tuple[Op | str, ...]]]) -> Turns:
@@ -77,8 +77,8 @@ def join_marked(orders: Sequence[Sequence[Turn]], marks: Container[tuple[int | N
     Returns
     -------
     str
-        A long line is cut to the part around its first mark. If there are more than 32 devices, only the lines with a mark are
-        shown.
+        One line for each device. A long line is cut to the turns around its first marked turn. If there are more than 32 devices, only
+        the lines with a marked turn are shown.
 
     Examples
     --------
@@ -89,7 +89,7 @@ def join_marked(orders: Sequence[Sequence[Turn]], marks: Container[tuple[int | N
     marked = []
     for device, order in enumerate(orders):
         words = [f"[{turn_text(turn)}]" if (device, position) in marks else turn_text(turn) for position, turn in enumerate(order)]
-        first = next((position for position, word in enumerate(words) if word[0] == "["), None)  # the first mark of this line
+        first = next((position for position, word in enumerate(words) if word[0] == "["), None)  # the position of the first marked turn
         start, stop = max(0, (first or 0) - WINDOW), (first or 0) + 2 * WINDOW
         window = ["..."] * (start > 0) + words[start:stop] + ["..."] * (stop < len(words))
         lines.append(f"device {device}: {' '.join(window)}")
@@ -107,7 +107,7 @@ def join_csv(orders: Sequence[Sequence[Turn]]) -> str:
 
 
 def split_text(text: str) -> Turns:
-    """Return the orders in ``text``, which has one line for each device, with or without the label ``device N:``.
+    """Return the orders in ``text``. It has one line for each device, with or without the label ``device N:``.
 
     Raises
     ------
@@ -131,15 +131,15 @@ def split_text(text: str) -> Turns:
 
 
 def split_csv(text: str) -> Turns:
-    """Return the orders in the CSV ``text``, which has one line of turns for each device; empty cells and communication are skipped."""
+    """Return the orders in the CSV ``text``. It has one line of turns for each device. Empty cells and communication are skipped."""
     word = re.compile(_IN_BRACKETS + r"[^\s,](?:[^,]*[^\s,])?")
-    # spaces in place of the words, so that errors name the right column
+    # Spaces replace the words for communication, so that errors name the right column.
     lines = ((number, _COMMUNICATION.sub(lambda found: " " * len(found.group()), line)) for number, line in _numbered_lines(text))
     return _require_lines([_split_line(number, line, 0, word) for number, line in lines])
 
 
 def communication_in_csv(text: str) -> dict[str, int]:
-    """Return how often each kind of communication stands in the CSV ``text``, in the order in which they first come.
+    """Return how often each kind of communication occurs in the CSV ``text``. The kind that occurs first comes first.
 
     >>> communication_in_csv("0UNSHARD,0F0,0SEND_F0,0RECV_B0,0B0,0REDUCE_GRAD")
     {'UNSHARD': 1, 'SEND_F': 1, 'RECV_B': 1, 'REDUCE_GRAD': 1}
@@ -148,7 +148,7 @@ def communication_in_csv(text: str) -> dict[str, int]:
 
 
 def _list_order(order: Iterable[Op | str | tuple[Op | str, ...]]) -> list[Op | str | tuple[Op | str, ...]]:
-    """Return a device's order as a list; raise an error if it is a single operation or a text instead of a sequence."""
+    """Return a device's order as a list. Raise an error if the order is a single operation or a text instead of a sequence."""
     if isinstance(order, (str, Op)):
         wanted = 'a device\'s order is a sequence of operations, such as ["0F0", "0B0"]'
         raise InvalidSchedule(f"{wanted}, not {short_repr(str(order))}; Schedule.parse reads text", "not-a-list")
@@ -156,9 +156,9 @@ def _list_order(order: Iterable[Op | str | tuple[Op | str, ...]]) -> list[Op | s
 
 
 def _read_turn(turn: Op | str | tuple[Op | str, ...], device: int, position: int) -> Turn:
-    """Return one element of a device's order as a turn; an error names the device and the position."""
+    """Return one element of a device's order as a turn. An error names the device and the position."""
     try:
-        if isinstance(turn, (tuple, list)) and not isinstance(turn, Op):  # an Op is a tuple, too
+        if isinstance(turn, (tuple, list)) and not isinstance(turn, Op):  # an Op is a tuple too, but not a pair
             return tuple(Op.parse(str(op) if isinstance(op, Op) else op) for op in turn)
         return _parse_turn(str(turn) if isinstance(turn, Op) else turn)
     except HybridLabError as why:
@@ -180,7 +180,7 @@ def _numbered_lines(text: str) -> Iterator[tuple[int, str]]:
 
 
 def _split_line(number: int, line: str, start: int, word: re.Pattern[str]) -> tuple[Turn, ...]:
-    """Return the turns of one line from column ``start`` on; an error names line and column."""
+    """Return the turns of one line from column ``start`` on. An error names line and column."""
     turns = []
     for match in word.finditer(line, start):
         try:
@@ -191,7 +191,7 @@ def _split_line(number: int, line: str, start: int, word: re.Pattern[str]) -> tu
 
 
 def _require_lines(orders: list[tuple[Turn, ...]]) -> Turns:
-    """Return the orders of all lines; raise an error if there are none."""
+    """Return the orders of all lines as a tuple. Raise an error if there is no line."""
     if not orders:
         raise InvalidSchedule("the text is empty: write one line a device, like: device 0: 0F0 0B0", "empty")
     return tuple(orders)

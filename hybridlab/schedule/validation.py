@@ -1,4 +1,4 @@
-"""The proof that orders can run; each fault that is found gets a sentence, a code and, if possible, a mark in the printed orders."""
+"""The proof that orders can run. Each fault has a sentence and a code. If it has a position, the printed orders mark the position."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -13,7 +13,7 @@ from hybridlab.schedule.ops import Kind, Op
 from hybridlab.schedule.text import Turns, join_marked, turn_text
 
 MOST_NAMED = 12  # an error lists at most 12 microbatches
-MOST_FAULTS = 24  # an error has at most 24 sentences, because nobody reads more
+MOST_FAULTS = 24  # an error lists at most 24 faults, because nobody reads more
 PLANE = {Kind.F: 0, Kind.B: 1, Kind.I: 1, Kind.W: 2}  # the plane in the grid of slots
 
 _MISSING = {
@@ -35,10 +35,10 @@ class Problem(NamedTuple):
     code : str
         The name of the fault, for programs.
     device, position : int or None
-        The device and the position in its order at which the fault can be marked. None if there is nothing to mark, for example if an
-        operation is missing.
+        The device, and the position in its order that the message marks. None if there is nothing to mark, for example if an operation
+        is missing.
     op : Op or None
-        The operation that is marked.
+        The operation at this position.
     waits_for : int or None
         In a deadlock, the device whose operation this device waits for.
     """
@@ -52,7 +52,7 @@ class Problem(NamedTuple):
 
 
 class PlacedOp(NamedTuple):
-    """An operation of the given orders with its device and its position in that device's order."""
+    """An operation of the given orders, its device, and its position in the device's order."""
 
     op: Op
     device: int
@@ -60,7 +60,7 @@ class PlacedOp(NamedTuple):
 
 
 class Paths(NamedTuple):
-    """The device of every stage for each copy of the weights, and the copy that each microbatch runs through."""
+    """For each copy of the weights, the device of every stage. For each microbatch, the copy that the microbatch uses."""
 
     copies: list[dict[int, int]]
     copy_of: dict[int, int]
@@ -86,7 +86,7 @@ def slots_of(name: str, orders: Turns) -> tuple[Ints, tuple[tuple[int, ...], ...
     Returns
     -------
     slots : Ints
-        The grid of slots, shape (3, copies x stages, microbatches). It has -1 where there is no operation.
+        The grid of slots, shape (3, copies x stages, microbatches). -1 means that the operation does not exist.
     paths : tuple of tuple of int
         For each copy of the weights, the device of every stage.
 
@@ -114,7 +114,7 @@ def slots_of(name: str, orders: Turns) -> tuple[Ints, tuple[tuple[int, ...], ...
     place_of = {op: _grid_index(op, paths, stages, shape) for op, _, _ in placed}
     places = [[(place_of[turn[0]], place_of[turn[1]] if len(turn) == 2 else NONE) for turn in order] for order in orders]
     grid = slots_in_order(places, shape, len(paths.copies))
-    # An operation before its own input is a deadlock with itself. It is the cause, so the devices that wait for it are not named.
+    # An operation that stands before its own input waits for ever. Report this cause only, not the devices that wait because of it.
     blocked = tuple(too_early) or tuple(_blocked(orders, paths, grid.ravel(), place_of))
     if blocked:
         raise Deadlock(_report(name, orders, blocked), blocked[0].code, blocked)
@@ -132,8 +132,8 @@ def paths_of(placed: Iterable[PlacedOp]) -> Paths:
     """Return the paths that microbatches take over the devices, one path for each copy of the weights.
 
     Microbatches that visit the same devices in the same order share a copy. Several paths are accepted only if each path visits every
-    stage and has the same number of stages on every device. Otherwise this function returns one path. If an operation is then on a
-    device that is not on the path, :func:`slots_of` reports it as a fault.
+    stage and has the same number of stages on every device. Otherwise this function returns one path, and :func:`slots_of` reports each
+    operation on another device as a fault.
 
     Examples
     --------
@@ -145,14 +145,15 @@ def paths_of(placed: Iterable[PlacedOp]) -> Paths:
     own: dict[int, dict[int, int]] = {}
     for op, device, _ in placed:
         one[op.stage] = device
-        own.setdefault(op.microbatch, {}).setdefault(op.stage, device)  # the first operation decides; others must agree with it
+        own.setdefault(op.microbatch, {}).setdefault(op.stage, device)  # the first operation of the stage sets its device
     devices = set(one.values())
-    # only paths through all stages: a microbatch that lacks operations does not say how its path goes on
+    # Use only microbatches that visit all stages. If a microbatch lacks operations, its path is not known.
     whole = [dict(sorted(own[microbatch].items())) for microbatch in sorted(own) if len(own[microbatch]) == len(one)]
     copies = [path for place, path in enumerate(whole) if path not in whole[:place]]
     if len(copies) < 2 or not all(_balanced(path, devices) for path in copies):
         return Paths([one], dict.fromkeys(own, 0))
-    # A microbatch that lacks operations fits a path if its own stages do. It gets copy 0 if none fits, and a fault is reported later.
+    # A microbatch that lacks operations gets the first copy whose path agrees with the stages that it visits. If no path agrees, it gets
+    # copy 0, and slots_of reports a fault.
     copy_of = {
         microbatch: next((copy for copy, path in enumerate(copies) if mine.items() <= path.items()), 0) for microbatch, mine in own.items()
     }
@@ -166,7 +167,7 @@ def _balanced(path: dict[int, int], devices: set[int]) -> bool:
 
 
 def _incomplete(placed: Sequence[PlacedOp], devices: int, paths: Paths) -> Iterator[Problem]:
-    """Yield a problem for each stage or operation that is missing, doubled, or on the wrong device."""
+    """Yield a problem for each stage or operation that is missing, runs twice, or is on the wrong device."""
     if not placed:
         yield Problem("there is no operation in it: give each device an order such as 0F0 0B0", "empty-schedule")
         return
@@ -175,7 +176,7 @@ def _incomplete(placed: Sequence[PlacedOp], devices: int, paths: Paths) -> Itera
     gap = next((number for number in range(stages) if number not in device_of), None)
     if gap is not None:
         yield Problem(f"no device runs stage {gap}, but stage {stages - 1} is there: number stages 0, 1, 2, ...", "missing-stage")
-        return  # each operation of a stage that is not there would be one more fault
+        return  # otherwise each operation of the missing stage would be one more fault
     seen = {op.microbatch for op, _, _ in placed}
     if len(seen) < microbatches:
         gap = next(number for number in range(microbatches) if number not in seen)
@@ -197,12 +198,12 @@ def _incomplete(placed: Sequence[PlacedOp], devices: int, paths: Paths) -> Itera
             often = "twice" if times[op] == 2 else f"{times[op]} times"
             sentence = f"stage {op.stage} runs the {op.kind.words} of microbatch {op.microbatch} {often}"
             yield Problem(sentence, "doubled-operation", device, position, op)
-            times[op] = 1  # report it once, and not at its other place as well
+            times[op] = 1  # report the operation at its first position only
     yield from _missing_operations(times, stages, microbatches)
 
 
 def _missing_operations(times: Counter[Op], stages: int, microbatches: int) -> Iterator[Problem]:
-    """Yield a problem for each stage that lacks operations of a kind, or that has both a full and a split backward."""
+    """Yield a problem for each stage that lacks operations of a kind, or has both a full and a split backward of a microbatch."""
     for stage in range(stages):
         found: dict[str, list[int]] = {}
         for microbatch in range(microbatches):
@@ -222,7 +223,7 @@ def _missing_operations(times: Counter[Op], stages: int, microbatches: int) -> I
 
 
 def _of_microbatches(numbers: Sequence[int]) -> str:
-    """Return the words for some microbatches; of many, the first two and the last are named."""
+    """Return words such as "of microbatches 1, 3". If there are many microbatches, only the first two and the last are named."""
     if len(numbers) == 1:
         return f"of microbatch {numbers[0]}"
     if len(numbers) <= MOST_NAMED:
@@ -231,9 +232,9 @@ def _of_microbatches(numbers: Sequence[int]) -> str:
 
 
 def _wrong_pairs(orders: Turns) -> Iterator[Problem]:
-    """Yield a problem for each turn of several operations that is not an overlapped pair.
+    """Yield a problem for each turn that has several operations but is not an overlapped pair.
 
-    An overlapped pair is a forward and a full backward, and the two have different stages or different microbatches.
+    An overlapped pair is a forward and a full backward of different stages or different microbatches.
     """
     for device, order in enumerate(orders):
         for position, turn in enumerate(order):
@@ -245,10 +246,10 @@ def _wrong_pairs(orders: Turns) -> Iterator[Problem]:
 
 
 def _too_early(placed: Sequence[PlacedOp]) -> Iterator[Problem]:
-    """Yield a problem for each operation that a device runs before the operation of the same stage whose result it reads."""
+    """Yield a problem for each operation that comes before its own input (:attr:`Op.own_input`) on its device."""
     place: dict[tuple[Op, int], int] = {}
     for op, device, position in placed:
-        place.setdefault((op, device), position)  # of an operation that is doubled, the first position counts
+        place.setdefault((op, device), position)  # if an operation runs twice, its first position counts
     for op, device, position in placed:
         needed = op.own_input
         if needed and place.get((needed, device), -1) > position:
@@ -257,9 +258,9 @@ def _too_early(placed: Sequence[PlacedOp]) -> Iterator[Problem]:
 
 
 def _blocked(orders: Turns, paths: Paths, slots: Ints, place_of: Mapping[Op, int]) -> Iterator[Problem]:
-    """Yield a problem for each device that waits for ever, with the operation at which it stops and the one that it waits for."""
+    """Yield a problem for each device that waits for ever. The sentence names the operation that cannot start and the missing input."""
     needed_op = _needed_ops(paths, place_of)
-    # the turn at which each device stops; its length if it runs to the end
+    # for each device, the position of the turn at which it stops, or the length of its order if it runs to the end
     at = [next((turn for turn in range(len(order)) if slots[place_of[order[turn][0]]] < 0), len(order)) for order in orders]
     for device, order in enumerate(orders):
         if at[device] < len(order):
@@ -274,9 +275,9 @@ def _blocked(orders: Turns, paths: Paths, slots: Ints, place_of: Mapping[Op, int
 
 
 def _circles(problems: Sequence[Problem]) -> Iterator[str]:
-    """Yield, in a deadlock, a sentence that names the devices of one circle of devices that wait for each other."""
+    """Yield a sentence that names a circle of devices that wait for each other. Yield nothing if there is no deadlock."""
     waits = {problem.device: problem.waits_for for problem in problems if problem.waits_for is not None}
-    # Each device waits for one that waits as well, so the way from any of them comes to a circle.
+    # Each blocked device waits for another blocked device. So if we follow the waits from any device, we reach a circle.
     way = list(waits)[:1]
     while way and waits[way[-1]] not in way:
         way.append(waits[way[-1]])
@@ -288,7 +289,7 @@ def _circles(problems: Sequence[Problem]) -> Iterator[str]:
 
 
 def _needed_ops(paths: Paths, place_of: Mapping[Op, int]) -> dict[Op, Op]:
-    """Return, for each operation, the operation that it needs; forwards of the first stage need none and are left out."""
+    """Return, for each operation, the operation that it needs. Forwards of the first stage need none and are left out."""
     stages, microbatches = len(paths.copies[0]), len(paths.copy_of)
     needed = needed_lines(3, len(paths.copies) * stages, stages)
     op_at = {place: op for op, place in place_of.items()}
@@ -297,7 +298,7 @@ def _needed_ops(paths: Paths, place_of: Mapping[Op, int]) -> dict[Op, Op]:
 
 
 def _report(name: str, orders: Turns, problems: Sequence[Problem]) -> str:
-    """Return the message of the error: one line for each fault, and then the orders with the faulty operations in brackets."""
+    """Return the message of the error: one line for each fault, then the orders with the wrong operations in brackets."""
     lines = [f"  {problem.sentence}" for problem in problems[:MOST_FAULTS]]
     if len(lines) == MOST_FAULTS:
         lines.append("  and perhaps more")

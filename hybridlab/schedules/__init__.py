@@ -1,6 +1,6 @@
-"""All named schedules: one rule each, which is a function that returns slots, and the registry of the rules."""
+"""All named schedules, and their registry. Each schedule has one rule: a function that returns the slots of all operations."""
 
-# The registry has the order of these imports. It begins with the simplest schedule.
+# These imports register the schedules, so their order is the order of the registry. The simplest schedule comes first.
 from hybridlab.schedules import gpipe, one_f_one_b, looped, hanayo, zero_bubble, controllable_memory, bidirectional  # noqa: I001
 from hybridlab.schedules.registry import REGISTRY, Family, build, forget, known_schedule, register
 

@@ -1,8 +1,9 @@
 """Schedules with microbatches in two directions: Chimera, DualPipe and DualPipeV.
 
-Chimera and DualPipe have two copies of the weights, and microbatches enter at the first device and at the last device. DualPipeV needs
-only half of the devices of DualPipe, and its two chunks take the place of the two copies. DualPipe and DualPipeV run a forward and a
-backward at the same time. The messages of one can then travel while the device computes the other.
+Chimera and DualPipe have two copies of the weights. Half of the microbatches enter at the first device, and half at the last device.
+DualPipeV has half as many devices as DualPipe, and one copy of the weights. In DualPipeV a device holds two chunks of this copy. DualPipe
+and DualPipeV run a forward and a backward at the same time, so that the messages of the forward travel while the device computes the
+backward, and the other way round.
 """
 
 import numpy as np
@@ -11,12 +12,12 @@ from hybridlab.arrays import Ints
 from hybridlab.schedule.grid import NONE, slots_in_order
 from hybridlab.schedules.registry import register
 
-# The entries of a device's program in DualPipe and DualPipeV. Each side has a forward (F), a full backward (B) and an input gradient (I).
-# A side is a chunk in DualPipeV, and one of the two copies of the weights in DualPipe. W is a weight gradient of either side. Weight
-# gradients run in the order of their input gradients.
+# The operations in a device's program, in DualPipe and DualPipeV. The digit is the side, 0 or 1. In DualPipeV a side is one of the two
+# chunks, in DualPipe one of the two copies of the weights. F is a forward, B a full backward, I an input gradient. W is a weight gradient
+# of either side: weight gradients run in the order of their input gradients.
 F0, F1, B0, B1, I0, I1, W = range(7)
-SIDE = np.array([0, 1, 0, 1, 0, 1, 0])  # the side of each entry; the value for W is not used, since its input gradient decides
-PLANE = np.array([0, 0, 1, 1, 1, 1, 2])  # the plane of each entry in the grid of slots
+SIDE = np.array([0, 1, 0, 1, 0, 1, 0])  # the side of F0, F1, B0, ...; the value for W is not used, because W has the side of its input gradient
+PLANE = np.array([0, 0, 1, 1, 1, 1, 2])  # the plane of F0, F1, B0, ... in the grid of slots
 PADDING = (NONE, NONE)
 
 
@@ -31,14 +32,14 @@ PADDING = (NONE, NONE)
 def chimera(devices: int, microbatches: int, chunks: int) -> Ints:
     """Return the slots of Chimera, shape (2, 2 * devices, microbatches): first the stages of one copy, then of the other.
 
-    Take K devices. The first half of each group of K microbatches runs from device 0 to device K-1 ("down"), and the second half runs in
-    the other direction ("up"). On device d, the forwards of the first half take every second slot from d on. The forwards of the second
-    half take every second slot from K-1-d on. They do not meet, because for even K one of these numbers is even and the other is odd.
-    The backward of a microbatch starts right after its forward on its last device.
+    Take K devices. The first half of each group of K microbatches runs from device 0 to device K-1 ("down"), and the second half runs from
+    device K-1 to device 0 ("up"). On device d, the forwards of the first half take the slots d, d+2, d+4, ... The forwards of the second
+    half take the slots K-1-d, K+1-d, ... K is even, so one half has even slots and the other half has odd slots. On its last device, a
+    microbatch runs its backward right after its forward.
 
-    A group begins K slots after the group before it. If two operations fall on the same slot, the backward comes first, because it belongs
-    to the older group. In sec. 3.5 of the paper, groups begin 2K slots apart, and no two operations fall on the same slot. With that
-    distance, groups would wait for each other wherever backwards and forwards take unequal times.
+    A group begins K slots after the group before it. If two operations of a device get the same slot, the backward comes first, because it
+    belongs to the older group. In sec. 3.5 of the paper, groups begin 2K slots apart, and no two operations get the same slot. With that
+    distance, groups would wait for each other if backwards and forwards take unequal times.
 
     Examples
     --------
@@ -49,7 +50,7 @@ def chimera(devices: int, microbatches: int, chunks: int) -> Ints:
     group, place = np.divmod(microbatch, devices)
     enters = devices * group + 2 * (place % (devices // 2))
     forward, backward = 2 * (enters + stage) + 1, 2 * (enters + 2 * devices - 1 - stage)
-    copy = place // (devices // 2)  # the second half of a group uses the second copy, whose stages run up the devices
+    copy = place // (devices // 2)  # the second half of a group uses the second copy: its stages run from the last device to the first
     return np.stack([[np.where(copy == each, slots, -1) for each in range(2)] for slots in (forward, backward)]).reshape(
         2, 2 * devices, microbatches
     )
@@ -67,8 +68,8 @@ def chimera(devices: int, microbatches: int, chunks: int) -> Ints:
 def dualpipe_v(devices: int, microbatches: int, chunks: int) -> Ints:
     """Return the slots of DualPipeV, shape (3, 2 * devices, microbatches).
 
-    If two operations of a device have the same slot, they are an overlapped pair. A pair has a forward of one chunk and a full backward of
-    the other chunk. The first and the last backwards are split, so that weight gradients fill idle time.
+    Two operations of a device with the same slot are an overlapped pair: a forward of one chunk and a full backward of the other chunk. The
+    first and the last backwards are split, so that weight gradients fill idle time.
 
     Examples
     --------
@@ -92,8 +93,8 @@ def dualpipe_v(devices: int, microbatches: int, chunks: int) -> Ints:
 def dualpipe(devices: int, microbatches: int, chunks: int) -> Ints:
     """Return the slots of DualPipe, shape (3, 2 * devices, microbatches): first the stages of one copy, then of the other.
 
-    Take K devices and d < K/2. Device d and device K-1-d both run the program that device d has in DualPipeV with half the devices and
-    half the microbatches. The two chunks of DualPipeV become the two copies of the weights.
+    Take K devices, M microbatches and d < K/2. Device d and device K-1-d both run the program of device d in DualPipeV with K/2 devices and
+    M/2 microbatches. An operation on one of the two chunks in DualPipeV becomes an operation on one of the two copies of the weights.
 
     Examples
     --------
@@ -101,8 +102,8 @@ def dualpipe(devices: int, microbatches: int, chunks: int) -> Ints:
     [[0, 2, -1, -1], [1, 4, -1, -1], [-1, -1, 0, 2], [-1, -1, 1, 4]]
     """
     device = np.arange(devices)
-    down, up = device, 2 * devices - 1 - device  # the line of the grid for the device's stage in the first copy, and in the second
-    from_near = np.where(device < devices // 2, [down, up], [up, down]).T  # side 0: the microbatches from the nearer end
+    down, up = device, 2 * devices - 1 - device  # the line of the device's stage in the grid: in the first copy, in the second copy
+    from_near = np.where(device < devices // 2, [down, up], [up, down]).T  # side 0 is the copy whose microbatches enter at the nearer end
     half = microbatches // 2  # microbatches 0 to half - 1 enter at device 0, the others at device K-1
     programs = [_program(devices // 2, half, each) for each in range(devices // 2)]
     turns = _turn_places(programs + programs[::-1], from_near, half * (from_near >= devices), microbatches)
@@ -110,13 +111,13 @@ def dualpipe(devices: int, microbatches: int, chunks: int) -> Ints:
 
 
 def _program(devices: int, microbatches: int, device: int) -> list[tuple[int, int]]:
-    """Return a device's program in DualPipeV, in which a turn has one entry and ``NONE``, or the two entries of an overlapped pair."""
-    after = devices - 1 - device  # devices between this one and the bottom of the V
+    """Return a device's program in DualPipeV as turns: (operation, ``NONE``), or the two operations of an overlapped pair."""
+    after = devices - 1 - device  # the number of devices from this device to the last device, where the V turns
     steady = [(F0, B1), (F1, B0)] * (microbatches - devices - after)
     if not after:
-        steady[:1] = [(F0, NONE), (B1, NONE)]  # no pair on the last device: the other devices wait for this backward
+        steady[:1] = [(F0, NONE), (B1, NONE)]  # the first two operations of the last device are not a pair, because the other devices wait for this backward
     last = [(B1, NONE), (B0, NONE)] * (device + 1)
-    # the second half of them is split: their weight gradients fill the idle time at the end
+    # The second half of these backwards is split, so that weight gradients fill the idle time at the end.
     last[device + 1 :] = [(I1 if turn[0] == B1 else I0, NONE) for turn in last[device + 1 :]]
     return [
         *[(F0, NONE)] * (2 * after),
@@ -133,9 +134,9 @@ def _program(devices: int, microbatches: int, device: int) -> list[tuple[int, in
 def _turn_places(programs: list[list[tuple[int, int]]], line_of: Ints, begin: Ints, microbatches: int) -> Ints:
     """Return the turns of all devices as indices into the flattened grid of slots, shape (devices, turns, 2).
 
-    ``line_of`` and ``begin`` have shape (devices, 2). For each device and side they give the line of the grid and the first microbatch.
-    The forwards of a side take the microbatches in order, and so do its backwards. Weight gradients run in the order of their input
-    gradients.
+    ``line_of`` and ``begin`` have shape (devices, 2). For each device and side, ``line_of`` has the line of the grid and ``begin`` the
+    first microbatch. The forwards of a side run microbatch after microbatch, and so do the backwards. Weight gradients run in the order of
+    their input gradients.
     """
     longest = max(map(len, programs))
     ops = np.array([program + [PADDING] * (longest - len(program)) for program in programs]).reshape(len(programs), -1)

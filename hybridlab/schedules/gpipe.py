@@ -15,7 +15,8 @@ from hybridlab.schedules.registry import register
 def gpipe(devices: int, microbatches: int, chunks: int) -> Ints:
     """Return the slots of GPipe, shape (2, devices, microbatches).
 
-    The forwards run down the devices, one slot after the other. The backwards run up the devices in the same way.
+    The forward of a microbatch starts one slot later on each device than on the device before. The backwards run in the same way from the
+    last device to the first.
 
     Examples
     --------

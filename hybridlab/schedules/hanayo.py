@@ -1,4 +1,4 @@
-"""Hanayo, in which a microbatch runs down and up the devices in waves, and needs no message where it changes direction."""
+"""Hanayo. A microbatch runs down and up the devices in waves. Where it changes direction, it stays on its device and needs no message."""
 
 from functools import lru_cache
 
@@ -7,8 +7,8 @@ import numpy as np
 from hybridlab.arrays import Ints
 from hybridlab.schedules.registry import register
 
-FORWARD, BACKWARD = 1, 2  # the number of slots that an operation takes in the plan, whatever its cost
-FREE, TAKEN = b"\0", b"\1"  # single bytes, because bytearray.find is a fast search for free slots
+FORWARD, BACKWARD = 1, 2  # the number of slots that a forward and a backward take in the plan; their real times do not matter here
+FREE, TAKEN = b"\0", b"\1"  # a slot is one byte, because bytearray.find is a fast search for free slots
 
 
 @register(
@@ -24,12 +24,13 @@ FREE, TAKEN = b"\0", b"\1"  # single bytes, because bytearray.find is a fast sea
 def hanayo(devices: int, microbatches: int, chunks: int) -> Ints:
     """Return the slots of Hanayo with chunks / 2 waves, shape (2, chunks * devices, microbatches).
 
-    Microbatches are planned one at a time along their path. A forward takes the first free slot after the operation before it. A backward
-    takes the first two adjacent free slots. With K devices, a group has K microbatches, and the first one reserves slots. On device d, the
-    other microbatches cannot use the K-1-d slots before its forward of the second chunk, and the d slots before its first backward. A
-    group starts when the first microbatch of the group before it has ended.
+    Microbatches are planned one after the other. A forward takes the first free slot after the operation before it in the microbatch. A
+    backward takes the first two adjacent free slots after the operation before it. With K devices, a group has K microbatches. The first
+    microbatch of a group reserves slots on each device. The other microbatches of the group cannot use them. On device d these are the
+    K-1-d slots before its forward of the second chunk, and the d slots before its first backward. A group starts when the first microbatch
+    of the group before it has ended.
 
-    If the slots that earlier groups have taken are the same at the beginning of two groups in a row, all later groups repeat the plan.
+    If two groups in a row find the same slots taken when they begin, all later groups have the same plan as the first of the two.
 
     Examples
     --------
@@ -37,8 +38,8 @@ def hanayo(devices: int, microbatches: int, chunks: int) -> Ints:
     ([[0], [1]], [[4], [2]])
     """
     plans, begins = _first_groups(devices, chunks)
-    groups = np.arange(microbatches // devices)  # whole groups only, as the registration demands
-    repeats = np.maximum(groups - len(plans) + 1, 0)  # repetitions of the last plan up to this group; 0 if it has its own plan
+    groups = np.arange(microbatches // devices)  # whole_groups=True above: M is a multiple of K
+    repeats = np.maximum(groups - len(plans) + 1, 0)  # for each group, how often the last plan has been repeated up to this group
     plan = groups - repeats
     begin = np.array(begins)[plan] + repeats * (begins[-1] - begins[-2])
     slots: Ints = plans[plan] + begin[:, None, None, None]
@@ -47,16 +48,17 @@ def hanayo(devices: int, microbatches: int, chunks: int) -> Ints:
 
 @lru_cache(maxsize=32)
 def _first_groups(devices: int, chunks: int) -> tuple[Ints, list[int]]:
-    """Return the plans of the first groups and the slots where these groups and the next one begin.
+    """Return the plans of the first groups, and the slots in which these groups and the group after them begin.
 
-    The plans have shape (groups, 2, stages, devices). Their slots are counted from the beginning of the group. The last plan repeats.
+    The plans have shape (groups, 2, stages, devices). The slots of a plan are counted from the beginning of its group. All later groups
+    repeat the last plan.
     """
     rows = [bytearray() for _ in range(devices)]
     plans: list[Ints] = []
     begins = [0]
     taken: list[bytes] = []
     while True:
-        # what earlier groups have taken from here on; free slots at the end say only how long the row is
+        # the slots that earlier groups have taken from the beginning of this group on, without the free slots at the end of a row
         ahead = [bytes(row[begins[-1] :]).rstrip(FREE) for row in rows]
         if ahead == taken:
             return np.array(plans), begins[: len(plans) + 1]
@@ -82,7 +84,7 @@ def _plan_group(rows: list[bytearray], devices: int, chunks: int, begin: int) ->
 
 
 def _plan_microbatch(rows: list[bytearray], path: list[int], begin: int) -> tuple[list[int], list[int]]:
-    """Plan one microbatch along ``path`` and back, and return, for each stage, the slots of its forward and its backward."""
+    """Plan one microbatch along ``path`` and back. Return the slots of its forwards and of its backwards, one for each stage."""
     forwards, backwards = [], []
     now = begin
     for device in path:
@@ -100,7 +102,7 @@ def _take_first_free(row: bytearray, earliest: int, width: int) -> int:
     """Mark the first ``width`` adjacent free slots from ``earliest`` on as taken, and return the first of them."""
     place = row.find(FREE * width, earliest)
     if place < 0:
-        row.extend(FREE * (earliest + 64))  # more than needed, so that rows seldom grow
+        row.extend(FREE * (earliest + 64))  # longer than needed, so that this extension is rare
         place = row.find(FREE * width, earliest)
     row[place : place + width] = TAKEN * width
     return place

@@ -1,4 +1,4 @@
-"""Interleaved 1F1B and looped BFS: a device has several model chunks, so that a microbatch passes through all devices repeatedly."""
+"""Interleaved 1F1B and looped BFS. A device holds several model chunks, so a microbatch passes through all devices several times."""
 
 import numpy as np
 
@@ -18,10 +18,10 @@ from hybridlab.schedules.registry import register
 def interleaved(devices: int, microbatches: int, chunks: int) -> Ints:
     """Return the slots of interleaved 1F1B, shape (2, chunks * devices, microbatches).
 
-    K is the number of devices and v the number of chunks on a device. A group has K microbatches. A device numbers its forwards 0, 1, 2,
-    ... group by group, and chunk by chunk within a group. It numbers its backwards in the same way, but from the last chunk to the first.
-    On each device the forwards are two slots apart, and the backwards take every second slot between them. The first backward comes so
-    late that device d warms up with 2(K-1-d) + (v-1)K forwards, or with all forwards if there are fewer.
+    K is the number of devices and v the number of chunks on a device. A group has K microbatches. A device runs its forwards group by
+    group, and chunk by chunk within a group. It runs its backwards group by group too, but from the last chunk to the first. On each device
+    the forwards are two slots apart, and a backward takes the slot between two forwards. Device d warms up with 2(K-1-d) + (v-1)K forwards
+    before its first backward, or with all its forwards if it has fewer.
 
     Examples
     --------
@@ -29,7 +29,7 @@ def interleaved(devices: int, microbatches: int, chunks: int) -> Ints:
     ([[0, 4], [2, 6]], [[5, 9], [3, 7]])
     """
     device, forward, backward = numbers_on_device(devices, microbatches, chunks)
-    # Device 0 runs 2(K-1) + (v-1)K + 1 forwards before its first backward, two slots apart; its first backward comes one slot after them.
+    # Device 0 runs 2(K-1) + (v-1)K + 1 forwards, two slots apart. Its first backward comes one slot after the last of these forwards.
     gap = 4 * (devices - 1) + 2 * (chunks - 1) * devices + 1
     slots = np.stack([2 * (device + forward), gap - 2 * device + 2 * backward])
     return slots.reshape(2, chunks * devices, microbatches)
@@ -47,8 +47,8 @@ def looped_bfs(devices: int, microbatches: int, chunks: int) -> Ints:
     """Return the slots of looped BFS, shape (2, chunks * devices, microbatches).
 
     With K devices and M microbatches, a chunk starts max(M, K) slots after the chunk before it. By then the device has run all forwards of
-    the chunk before, and the first microbatch has passed through all devices. The backwards run in the reverse order of the forwards. The
-    last chunk and the last microbatch come first.
+    the chunk before, and the first microbatch has passed through all devices. The backwards run in the reverse order of the forwards: they
+    begin with the last microbatch on the last chunk.
 
     Examples
     --------
@@ -57,21 +57,21 @@ def looped_bfs(devices: int, microbatches: int, chunks: int) -> Ints:
     """
     chunk, device, microbatch = np.ogrid[:chunks, :devices, :microbatches]
     forward = device + chunk * max(microbatches, devices) + microbatch
-    # backwards in the reverse order, from the slot after the last forward on
+    # The backwards run in the reverse order of the forwards. The first backward takes the slot after the last forward.
     slots = np.stack([forward, 2 * forward.max() + 1 - forward])
     return slots.reshape(2, chunks * devices, microbatches)
 
 
 def numbers_on_device(devices: int, microbatches: int, chunks: int) -> tuple[Ints, Ints, Ints]:
-    """Return the numbers that interleaved 1F1B gives the operations of each device.
+    """Return the order of the operations of each device in interleaved 1F1B, as numbers from 0.
 
     Returns
     -------
     device : Ints
         Shape (1, devices, 1).
     forward, backward : Ints
-        Shape (chunks, 1, microbatches). ``forward`` numbers the forwards of a device from 0, and ``backward`` numbers its backwards
-        from 0.
+        The position of each forward among the forwards of its device, and of each backward among the backwards. Shape
+        (chunks, 1, microbatches), the same for all devices.
 
     Examples
     --------

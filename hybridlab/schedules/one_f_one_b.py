@@ -1,4 +1,4 @@
-"""1F1B and eager 1F1B: each device first runs some forwards as a warm-up, and then one forward and one backward in turn."""
+"""1F1B and eager 1F1B. Each device first runs some forwards as a warm-up, and then alternates between one forward and one backward."""
 
 import numpy as np
 
@@ -15,8 +15,8 @@ from hybridlab.schedules.registry import register
 def one_f_one_b(devices: int, microbatches: int, chunks: int) -> Ints:
     """Return the slots of 1F1B, shape (2, devices, microbatches).
 
-    A microbatch enters every second slot, and its backward starts right after its forward on the last device. With K devices, device d
-    warms up with K-1-d forwards. If there are fewer microbatches, it warms up with all forwards, and the same formula gives their slots.
+    A microbatch enters every second slot. On the last device, its backward starts right after its forward. With K devices, device d warms
+    up with K-1-d forwards. With fewer microbatches, all forwards of the device are its warm-up; the formula of the slots is the same.
 
     Examples
     --------
@@ -34,10 +34,10 @@ def one_f_one_b(devices: int, microbatches: int, chunks: int) -> Ints:
     source="Zhuang et al., MLSys 2023, arXiv 2211.05322 (eager-1F1B)",
 )
 def eager_one_f_one_b(devices: int, microbatches: int, chunks: int) -> Ints:
-    """Return the slots of eager 1F1B, shape (2, devices, microbatches): 1F1B's slots if each message takes one slot.
+    """Return the slots of eager 1F1B, shape (2, devices, microbatches). They are the slots of 1F1B if each message takes one slot.
 
-    With K devices, device d warms up with 2(K-1-d) forwards, or with all forwards if there are fewer. This is the warm-up that
-    interleaved 1F1B would have with one chunk.
+    With K devices, device d warms up with 2(K-1-d) forwards, or with all its forwards if it has fewer. The formula for interleaved 1F1B
+    gives the same warm-up for one chunk.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""A store of the values that were used last, as many as fit in a number of bytes."""
+"""A store that holds the most recently used values, up to a limit in bytes."""
 
 from collections.abc import Hashable
 from threading import Lock
@@ -9,14 +9,14 @@ Value = TypeVar("Value")
 
 
 class RecentlyUsed(Generic[Key, Value]):
-    """A store that forgets the least recently used values when all values together would take too many bytes.
+    """A store with a limit in bytes. To stay below the limit, the store deletes the values that have not been used for the longest time.
 
     Several threads can use the same store.
 
     Parameters
     ----------
     most_bytes : int
-        The bytes that all values take at most. A single value that takes more is not stored.
+        The limit for all values together. A single value above the limit is not stored.
 
     Examples
     --------
@@ -29,7 +29,7 @@ class RecentlyUsed(Generic[Key, Value]):
 
     def __init__(self, most_bytes: int) -> None:
         self._most, self._sum = most_bytes, 0
-        self._values: dict[Key, tuple[Value, int]] = {}  # the value that was used last comes last
+        self._values: dict[Key, tuple[Value, int]] = {}  # each value and its bytes; the most recently used value comes last
         self._lock = Lock()
 
     def get(self, key: Key) -> Value | None:
@@ -38,22 +38,22 @@ class RecentlyUsed(Generic[Key, Value]):
             found = self._values.pop(key, None)
             if found is None:
                 return None
-            self._values[key] = found  # now it is the last one
+            self._values[key] = found  # insert it again, so that it comes last
             return found[0]
 
     def keep(self, key: Key, value: Value, nbytes: int) -> None:
-        """Store a value that takes ``nbytes``, and forget old values until there is room for it."""
+        """Store a value that takes ``nbytes``. Delete old values until there is room for the new value."""
         with self._lock:
             self._sum -= self._values.pop(key, (None, 0))[1]
             if nbytes > self._most:
                 return
             while self._sum + nbytes > self._most:
-                self._sum -= self._values.pop(next(iter(self._values)))[1]  # the first one has not been used for the longest time
+                self._sum -= self._values.pop(next(iter(self._values)))[1]  # the first value has not been used for the longest time
             self._values[key] = value, nbytes
             self._sum += nbytes
 
     def clear(self) -> None:
-        """Forget all values."""
+        """Delete all values."""
         with self._lock:
             self._values.clear()
             self._sum = 0

@@ -1,4 +1,4 @@
-"""The registry of all named schedules, with the sizes that they support, and the function that builds one."""
+"""The registry of all named schedules with the sizes that they support, and the function that builds a schedule."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -26,14 +26,14 @@ class Family:
     title : str
         The name that figures, tables and views show.
     rule : Callable[[int, int, int], Ints]
-        A function of devices, microbatches and chunks that returns the slots of :meth:`Schedule.from_slots`.
+        A function of devices, microbatches and chunks. It returns slots, as :meth:`Schedule.from_slots` takes them.
     summary : str
         The rule in a few words, for the gallery.
     source : str
-        Where it was published, with the arXiv number of the paper.
+        The publication of the schedule, with the arXiv number of the paper.
     placement : "looped" or "folded"
-        With K devices, chunk c on device d has stage c*K + d if looped. If folded, this holds for even c, and for odd c the stage is
-        c*K + K-1-d.
+        Which stage chunk c of device d is, with K devices. Looped: stage c*K + d. Folded: stage c*K + d for even c, and stage c*K + K-1-d
+        for odd c.
     fewest_chunks : int
         The smallest number of chunks per device that the schedule supports.
     chunk_step : int
@@ -43,8 +43,8 @@ class Family:
     min_microbatches_per_device : int
         The number of microbatches must be at least this number times the number of devices.
     bidirectional : bool
-        Whether microbatches enter at the first device and at the last device. There are then two copies of the weights, and each device
-        holds stages of both. The stages of the second copy run from the last device to the first. The numbers of devices and of
+        Whether microbatches enter at both the first device and the last device. If so, there are two copies of the weights, and each device
+        holds stages of both copies. The stages of the second copy run from the last device to the first. The numbers of devices and of
         microbatches must be even.
     """
 
@@ -70,7 +70,7 @@ class Family:
         return 2 if self.bidirectional else 1
 
     def device_of(self, devices: int, chunks: int) -> tuple[int, ...]:
-        """Return the device of every stage; the stages of a second copy of the weights come after all stages of the first.
+        """Return the device of every stage. The stages of a second copy of the weights come after all stages of the first copy.
 
         >>> REGISTRY["hanayo"].device_of(devices=3, chunks=2)
         (0, 1, 2, 2, 1, 0)
@@ -101,11 +101,11 @@ class Family:
 
     @property
     def _chunk_counts(self) -> str:
-        """The smallest three numbers of chunks that the schedule supports, if it supports several numbers."""
+        """The three smallest numbers of chunks that the schedule supports, as text. Only for a schedule that supports several numbers."""
         return ", ".join(str(self.fewest_chunks + self.chunk_step * more) for more in range(3)) + ", ..."
 
     def refusal(self, devices: int, microbatches: int, chunks: int) -> str | None:
-        """Return a sentence that says why the sizes are not supported and which sizes are, or None if they are supported.
+        """Return None if the sizes are supported. If not, return a sentence with the reason and with sizes that are supported.
 
         >>> REGISTRY["interleaved"].refusal(devices=4, microbatches=6, chunks=2)
         'interleaved needs microbatches divisible by devices: 6 is not divisible by 4; try 4 or 8'
@@ -120,7 +120,7 @@ class Family:
         if self.bidirectional and devices % 2:
             near = f"{devices - 1} or {devices + 1}" if devices > 1 else "2"
             return f"{self.name} needs an even number of devices, not {devices}; try {near}"
-        apart = devices if self.whole_groups else self.copies  # it divides the number of devices, and therefore ``least`` as well
+        apart = devices if self.whole_groups else self.copies  # the distance between two supported numbers of microbatches; it divides devices, and so ``least`` too
         least = max(apart, self.min_microbatches_per_device * devices)
         if microbatches % apart:
             below = microbatches - microbatches % apart
@@ -129,7 +129,7 @@ class Family:
                 return f"{self.name} needs an even number of microbatches, not {microbatches}; try {near}"
             message = f"{microbatches} is not divisible by {devices}; try {near}"
             return f"{self.name} needs microbatches divisible by devices: {message}"
-        # also with ``least``: a sentence should not advise a size that does not fit
+        # Check ``least`` microbatches too, because a sentence below advises this number.
         if 3 * devices * chunks * self.copies * max(microbatches, least) > MOST_CELLS:
             size = f"{devices} devices x {chunks} chunks x {microbatches} microbatches"
             fewer = "devices" if least > microbatches else "microbatches"
@@ -140,8 +140,8 @@ class Family:
         return None
 
 
-BYTES = 400  # the most memory that a schedule takes for each operation, with everything that it computes and stores later
-MOST_BYTES = 2**26  # the most memory that all stored schedules take
+BYTES = 400  # bytes of memory for each operation of a schedule, at most; arrays that the schedule computes and stores later are included
+MOST_BYTES = 2**26  # bytes of memory for all stored schedules, at most
 _BUILT: RecentlyUsed[tuple[str, int, int, int], tuple[Family, Schedule]] = RecentlyUsed(MOST_BYTES)
 _FAMILIES: dict[str, Family] = {}
 REGISTRY: Mapping[str, Family] = MappingProxyType(_FAMILIES)
@@ -160,10 +160,10 @@ def register(
     min_microbatches_per_device: int = 0,
     bidirectional: bool = False,
 ) -> Callable[[Rule], Rule]:
-    """Return a decorator that adds a rule to the registry under ``name``; :class:`Family` explains the other arguments."""
+    """Return a decorator that adds a rule to the registry under ``name``. :class:`Family` explains the other arguments."""
     for what, text in {"name": name, "title": title, "summary": summary, "source": source}.items():
         checked_text(text, f"a schedule's {what}")
-    # names that differ only in capital letters are one name for ``build``
+    # ``build`` does not distinguish capital and small letters
     taken = next((known for known in _FAMILIES if known.lower() == name.lower()), None)
     if taken is not None:
         raise HybridLabError(f"a schedule named {taken!r} is registered already: choose another name", "duplicate-name")
@@ -186,7 +186,7 @@ def register(
 
 
 def known_schedule(name: object) -> str:
-    """Return the name of a registered schedule as it is registered, also if capitals differ; raise an error for other names.
+    """Return the registered name that equals ``name`` except for capital letters. Raise an error if there is none.
 
     >>> known_schedule("ZB-H1")
     'zb-h1'
@@ -209,15 +209,15 @@ def build(name: str, devices: int, microbatches: int, chunks: int | None = None)
     Returns
     -------
     Schedule
-        The schedule, which is complete and proven to run. The schedules that were used last are stored, as many as fit in 64 MiB. A
-        second call with the same arguments then returns the same object.
+        The schedule. It is complete, and proven to run. The most recently used schedules are stored, up to 64 MiB. While a schedule is
+        stored, a call with the same arguments returns the same object.
 
     Raises
     ------
     HybridLabError
         The name is unknown, or a size is not a whole number of at least 1.
     UnsupportedSize
-        The schedule does not exist for these sizes; the message names sizes that it supports.
+        The schedule does not exist for these sizes. The message names supported sizes.
 
     Examples
     --------
@@ -231,7 +231,7 @@ def build(name: str, devices: int, microbatches: int, chunks: int | None = None)
     chunks = family.fewest_chunks if chunks is None else whole_number(chunks, "chunks")
     size = (family.name, devices, microbatches, chunks)
     built = _BUILT.get(size)
-    if built is not None and built[0] is family:  # another rule may have this name by now
+    if built is not None and built[0] is family:  # the name may have been registered again with another rule
         return built[1]
     refusal = family.refusal(devices, microbatches, chunks)
     if refusal:
@@ -246,5 +246,5 @@ def build(name: str, devices: int, microbatches: int, chunks: int | None = None)
 
 
 def forget() -> None:
-    """Forget the schedules that :func:`build` has stored."""
+    """Delete the schedules that :func:`build` has stored."""
     _BUILT.clear()

@@ -1,4 +1,4 @@
-"""Zero-bubble schedules, which split a backward into input gradient and weight gradient, so that weight gradients fill idle time."""
+"""Zero-bubble schedules. They split a backward into input gradient and weight gradient, so that weight gradients fill idle time."""
 
 import numpy as np
 
@@ -37,8 +37,8 @@ def zb_h1(devices: int, microbatches: int, chunks: int) -> Ints:
 def zb_h2(devices: int, microbatches: int, chunks: int) -> Ints:
     """Return the slots of ZB-H2, shape (3, devices, microbatches).
 
-    With K devices, device d has run the forwards of 2(K-d)-1 microbatches before its first input gradient. It runs 2d more forwards before
-    its first weight gradient. Therefore every device holds the activations of 2K-1 microbatches.
+    With K devices, device d runs the forwards of 2(K-d)-1 microbatches before its first input gradient, and 2d more forwards before its
+    first weight gradient. Therefore every device holds the activations of up to 2K-1 microbatches.
 
     Examples
     --------
@@ -60,9 +60,9 @@ def zb_h2(devices: int, microbatches: int, chunks: int) -> Ints:
 def interleaved_zb(devices: int, microbatches: int, chunks: int) -> Ints:
     """Return the slots of interleaved zero bubble, shape (3, chunks * devices, microbatches).
 
-    Take K devices and v chunks on each device. Operations are numbered as in interleaved 1F1B. Device d warms up with (v-1)K + K-1-d
-    forwards, because the backward of a microbatch starts right after its forward on the last stage. Interleaved 1F1B has 2(K-1-d) in place
-    of K-1-d. With one chunk this schedule would be ZB-H1.
+    Take K devices and v chunks on each device. A device runs its forwards in the order of interleaved 1F1B, and its input gradients in the
+    order of the backwards there. Device d warms up with (v-1)K + K-1-d forwards, because on the last stage the backward of a microbatch
+    starts right after its forward. In interleaved 1F1B the warm-up is (v-1)K + 2(K-1-d). With one chunk, the same rule would give ZB-H1.
 
     Examples
     --------
@@ -85,17 +85,17 @@ def interleaved_zb(devices: int, microbatches: int, chunks: int) -> Ints:
 def zb_v(devices: int, microbatches: int, chunks: int) -> Ints:
     """Return the slots of ZB-V, shape (3, 2 * devices, microbatches): zero bubble with the memory of 1F1B.
 
-    The order of a device is written with the letters F, I and W for its first chunk, and with f, i and w for its second chunk. The
-    operations with the same letter take the microbatches in turn. With K devices and at least 2K-1 microbatches, device d starts in slot d
-    and then has an operation in every slot. So no device waits if all operations take equally long. If there are fewer microbatches, the
-    order for 2K-1 microbatches is taken, and the operations of the missing microbatches are left out.
+    The order of a device is a text. The letters F, I and W are operations on its first chunk, and f, i and w are operations on its second
+    chunk. The first F is for microbatch 0, the second F for microbatch 1, and so on; the same holds for the other letters. With K devices
+    and at least 2K-1 microbatches, device d starts in slot d and then has an operation in every slot. So no device waits if all operations
+    take equally long. With fewer microbatches, the order is that for 2K-1 microbatches without the operations of the missing microbatches.
 
     Examples
     --------
     >>> zb_v(1, 1, 2).tolist()
     [[[0], [1]], [[4], [2]], [[5], [3]]]
     """
-    most = max(2 * devices - 1, microbatches)  # with fewer microbatches the counts below would be negative
+    most = max(2 * devices - 1, microbatches)  # with fewer microbatches, a count of letters below would be negative
     slots = np.empty((3, 2, devices, microbatches), dtype=np.intp)
     for device in range(devices):
         after = devices - 1 - device
@@ -110,17 +110,17 @@ def zb_v(devices: int, microbatches: int, chunks: int) -> Ints:
             + "w" * device
             + "W" * device
         )
-        # After sorting by letter (F, I, W, f, i, w), the positions of the same letter stand together.
+        # Positions sorted by letter, in the order F, I, W, f, i, w. Positions with the same letter stay in their order.
         positions = np.argsort(np.frombuffer(order.encode(), dtype=np.uint8), kind="stable").reshape(2, 3, most)
         slots[:, 0, device], slots[:, 1, devices - 1 - device] = device + positions[:, :, :microbatches]
     return slots.reshape(3, 2 * devices, microbatches)
 
 
 def _split(slots: Ints, late: Ints) -> Ints:
-    """Return slots with split backwards; a weight gradient comes right after the input gradient that runs ``late`` places later.
+    """Return slots with split backwards. The weight gradient of a microbatch runs after the input gradient ``late`` microbatches later.
 
-    Backwards are two slots apart on a device. All slots are doubled, so that there is a free slot for each weight gradient.
+    Backwards are two slots apart on a device. All slots are multiplied by two, so that there is a free slot for each weight gradient.
     """
     forward, input_gradient = 2 * slots
-    # ``late`` backwards later: two slots each, doubled
+    # input gradients are now four slots apart
     return np.array([forward, input_gradient, input_gradient + 4 * late + 1])

@@ -1,4 +1,4 @@
-"""Simulation: a schedule and its costs, or a time for each operation, become a timeline."""
+"""Simulation: computes the timeline of a schedule from costs, or from a time for each operation."""
 
 from hybridlab.simulation.rows import simulate_rows
 from hybridlab.simulation.simulation import simulate, simulate_many

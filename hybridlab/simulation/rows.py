@@ -1,4 +1,4 @@
-"""Simulation with a time for each single operation; costs have one time for all operations of a kind on a device or a stage."""
+"""Simulation with a time for each single operation. (In costs, all operations of a kind on a device or a stage have one time.)"""
 
 import math
 from typing import Any
@@ -14,10 +14,11 @@ from hybridlab.timeline import Timeline, computed_timeline
 
 
 def simulate_rows(schedule: Operations, durations: Any, latencies: Any = 0.0, unit: str | None = "ms") -> Timeline:
-    r"""Return the timeline of a schedule in which each operation has a duration of its own, and each message a latency of its own.
+    r"""Return the timeline of a schedule from one duration for each operation and one latency for each message.
 
-    The rules are those of :func:`~hybridlab.simulate`. With the results of :func:`~hybridlab.simulation.running_times` and
-    :func:`~hybridlab.simulation.latencies` for some costs, the timeline equals that of ``simulate`` with these costs bit for bit.
+    The rules are those of :func:`~hybridlab.simulate`. Take some costs. If ``durations`` are the result of
+    :func:`~hybridlab.simulation.running_times` and ``latencies`` the result of :func:`~hybridlab.simulation.latencies` for these costs, the
+    timeline equals the timeline of ``simulate`` bit by bit.
 
     Parameters
     ----------
@@ -26,7 +27,8 @@ def simulate_rows(schedule: Operations, durations: Any, latencies: Any = 0.0, un
     durations : array_like, shape (settings..., operations)
         How long each operation runs. Both operations of an overlapped pair have the same duration, that of the pair.
     latencies : array_like, shape (settings..., operations) or ()
-        The latency of the message that each operation waits for; 0 if it waits for none. One number holds for all messages.
+        The latency of the message that each operation waits for, or 0 if the operation waits for no message. A single number is the
+        latency of all messages.
     unit : str or None
         The unit of all times.
 
@@ -52,7 +54,7 @@ def simulate_rows(schedule: Operations, durations: Any, latencies: Any = 0.0, un
         raise HybridLabError(f"simulate_rows takes a Schedule, not {short_repr(schedule)}", "not-a-schedule")
     takes, late = times(durations, "durations"), times(latencies, "latencies")
     unit = unit_of_time(unit)
-    if late.ndim == 0:  # one number for all messages; an operation without a message has no latency
+    if late.ndim == 0:  # one latency for all messages; an operation that waits for no message gets 0
         late = np.where(schedule.crosses, late, 0.0)
     for name, array in (("durations", takes), ("latencies", late)):
         if array.shape[-1:] != schedule.kind.shape:
@@ -68,14 +70,14 @@ def simulate_rows(schedule: Operations, durations: Any, latencies: Any = 0.0, un
         raise HybridLabError(f"{math.prod(shape):,} times are more than {MOST_CELLS:,}: simulate fewer settings at a time", "too-large")
     _require_pairs_and_messages(schedule, takes, late)
     rows: Ints = np.arange(schedule.kind.size)
-    # every operation has its own place in the tables, shape (operations, settings...)
+    # each operation has its own row in the tables, shape (operations, settings...)
     tables: list[Floats] = [np.moveaxis(np.broadcast_to(each, shape), -1, 0) for each in (takes, late)]
     starts, ends = (np.moveaxis(each, 0, -1) for each in all_lookups([Lookup(schedule, tables[0], rows, tables[1], rows)], [0]))
     return computed_timeline(schedule, starts, ends, unit)
 
 
 def _require_pairs_and_messages(schedule: Operations, durations: Floats, latencies: Floats) -> None:
-    """Raise if the two operations of a pair have different durations, or if an operation has a latency and waits for no message."""
+    """Raise if the two operations of a pair have different durations, or if an operation without a message has a latency."""
     for first in schedule.pairs.tolist():
         if (durations[..., first] != durations[..., first + 1]).any():
             pair = f"{schedule.ops[first]} and {schedule.ops[first + 1]}"

@@ -1,4 +1,4 @@
-"""The functions that compute timelines from schedules and costs: they check, and choose the fastest loop."""
+"""The functions that compute timelines from schedules and costs. They check their arguments and choose the fastest loop."""
 
 import math
 from collections.abc import Sequence
@@ -18,9 +18,9 @@ from hybridlab.timeline import Timeline, computed_timeline
 def simulate(schedule: Operations, costs: Costs) -> Timeline:
     r"""Return the timeline of a schedule: each operation starts as soon as its device is free and its input has arrived.
 
-    An operation starts at the later of two times. The first is the end of the operation before it on its device. The second is the
-    end of the operation whose output is its input; if the input comes from another device, the latency of the message is added. The two
-    operations of an overlapped pair start together and end together.
+    An operation starts at the later of two times. The first is the end of the operation before it on its device. The second is the arrival
+    of its input: the end of the operation that computes the input, plus the latency of the message if that operation is on another device.
+    The two operations of an overlapped pair start together and end together.
 
     Parameters
     ----------
@@ -96,7 +96,7 @@ def _simulate_all_settings(runs: Sequence[tuple[Operations, Costs]]) -> list[Tim
 
 def _simulate_one_setting(schedule: Operations, costs: Costs) -> Timeline:
     """Return the timeline for one setting of costs."""
-    if schedule.pairs.size:  # only this loop knows pairs
+    if schedule.pairs.size:  # the other two loops cannot simulate overlapped pairs
         start, end = all_settings([(schedule, costs)], [0])
     else:
         start, end = row_by_row(schedule, costs) if _is_wide(schedule) else one_by_one(schedule, costs)
@@ -104,10 +104,10 @@ def _simulate_one_setting(schedule: Operations, costs: Costs) -> Timeline:
 
 
 def _is_wide(schedule: Operations) -> bool:
-    """Return whether slots have so many operations that calls of numpy for a whole slot are faster than a loop over its operations.
+    """Return whether :func:`row_by_row` is faster than :func:`one_by_one`: slots must have enough operations on average.
 
-    For one slot, the calls take as long as the loop takes for 14 operations. A quarter of the devices must have an operation, because the
-    calls also work on the devices that have none.
+    For one slot, the numpy calls of ``row_by_row`` take as long as ``one_by_one`` takes for 14 operations. At least a quarter of the
+    devices must have an operation in a slot, because the numpy calls also take time for devices without an operation.
     """
     fewest = max(14, schedule.devices / 4)
     return schedule.devices >= fewest and bool(schedule.kind.size >= fewest * (1 + schedule.steps.max()))
@@ -124,7 +124,7 @@ def _require_runs(runs: list[Any]) -> None:
         raise HybridLabError(f"schedules in one pass need costs whose settings have the same shape, not {sorted(shapes)}", "does-not-fit")
     settings = math.prod(next(iter(shapes), ()))
     operations = sum(schedule.kind.size for schedule, _ in runs)
-    # refuse with a sentence, before numpy's MemoryError or a machine that swaps
+    # Refuse with a clear sentence. Otherwise numpy raises MemoryError, or the machine swaps.
     if operations * settings > MOST_CELLS:
         message = f"{operations:,} operations x {settings:,} settings is more than {MOST_CELLS:,}"
         raise HybridLabError(f"{message} and does not fit in memory; simulate fewer settings at a time", "too-large")

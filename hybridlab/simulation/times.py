@@ -9,7 +9,7 @@ from hybridlab.schedule import Operations
 
 
 def durations(schedule: Operations, costs: Costs) -> Floats:
-    r"""Return the time of each operation alone, shape (settings..., operations); an overlapped pair can take less than both together.
+    r"""Return how long each operation takes if it runs alone, not in an overlapped pair; shape (settings..., operations).
 
     >>> from hybridlab.schedule import Schedule
     >>> durations(Schedule.parse("0F0 0B0\n1F0 1B0"), Costs(forward=[1, 3], backward=[2, 6]))
@@ -20,7 +20,7 @@ def durations(schedule: Operations, costs: Costs) -> Floats:
 
 
 def running_times(schedule: Operations, costs: Costs) -> Floats:
-    r"""Return how long each operation runs, shape (settings..., operations); both operations of an overlapped pair run for the pair's time.
+    r"""Return how long each operation runs, shape (settings..., operations). Both operations of an overlapped pair have the pair's time.
 
     >>> from hybridlab.schedule import Schedule
     >>> running_times(Schedule.parse("0F0 (0F1;0B0) 0B1"), Costs(forward=1, backward=2, overlap=0.5))
@@ -37,7 +37,7 @@ def running_times(schedule: Operations, costs: Costs) -> Floats:
 def times_by_place(schedule: Operations, costs: Costs) -> tuple[Floats, Ints]:
     """Return the times of F, B, I and W at each place, shape (4, places, settings...), and the place of each operation.
 
-    The places are the devices; if the costs have times per stage, they are the stages.
+    A place is a device. If the costs have times per stage, a place is a stage.
 
     Raises
     ------
@@ -53,7 +53,7 @@ def times_by_place(schedule: Operations, costs: Costs) -> tuple[Floats, Ints]:
 
 
 def times_by_use(schedule: Operations, costs: Costs) -> tuple[Floats, Ints]:
-    """Return the times that operations can have, shape (uses, settings...), and for each operation the index of its time."""
+    """Return a table of all times that occur, shape (times, settings...), and for each operation the index of its time in the table."""
     table, place = times_by_place(schedule, costs)
     if costs.same_everywhere:
         return table[:, 0], schedule.kind
@@ -61,7 +61,7 @@ def times_by_use(schedule: Operations, costs: Costs) -> tuple[Floats, Ints]:
 
 
 def latencies(schedule: Operations, costs: Costs) -> Floats:
-    r"""Return the latency of the message that each operation needs, shape (settings..., operations); 0 if it needs none.
+    r"""Return the latency of the message that each operation needs, shape (settings..., operations). 0 if it needs no message.
 
     >>> from hybridlab.schedule import Schedule
     >>> latencies(Schedule.parse("0F0 0B0\n1F0 1B0"), Costs(forward=1, backward=2, p2p=0.5))
@@ -74,7 +74,7 @@ def latencies(schedule: Operations, costs: Costs) -> Floats:
 def latencies_by_link(schedule: Operations, costs: Costs) -> tuple[Floats, Ints]:
     """Return the latency of each link that carries messages, shape (1 + links, settings...), and the link of each operation's message.
 
-    Link 0 has latency 0. It is the link of operations whose input comes from their own device, or that need none.
+    Link 0 has latency 0. It stands for operations that need no message.
     """
     crosses = schedule.crosses
     if costs.p2p_between is None:
@@ -82,7 +82,7 @@ def latencies_by_link(schedule: Operations, costs: Costs) -> tuple[Floats, Ints]
         table[1] = costs.p2p[..., 0]
         return table, crosses.astype(np.intp)
     ends = schedule.device[schedule.source[crosses]] * schedule.devices + schedule.device[crosses]
-    used = np.array(list(dict.fromkeys(ends.tolist())), dtype=np.intp)  # in the order of the rows, so an error names the first
+    used = np.array(list(dict.fromkeys(ends.tolist())), dtype=np.intp)  # in the order of the rows, so that an error names the first wrong link
     link = np.zeros(schedule.kind.size, dtype=np.intp)
     sorter = np.argsort(used)  # searchsorted needs the sorted links
     link[crosses] = 1 + sorter[np.searchsorted(used, ends, sorter=sorter)]
