@@ -1,1 +1,1 @@
-"""Lab 7, accuracy: its tasks and builds."""
+"""Lab 7, accuracy: its tasks and its coding tasks ('builds')."""

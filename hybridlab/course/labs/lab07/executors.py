@@ -1,4 +1,8 @@
-"""A student's executor: the pipelines on which it is tried, what it does wrong, its known mistakes and its twists."""
+"""The coding task ('build') of lab 7 in which a student writes an executor of a pipeline.
+
+This file has the pipelines on which the executor is tried, the checks of each run, the known mistakes and the changes of the task
+('twists').
+"""
 
 import re
 import weakref
@@ -17,16 +21,16 @@ from hybridlab.errors import HybridLabError
 from hybridlab.schedules import build
 from hybridlab.training import Activations, Network, loss_and_gradient, stage_functions
 
-SIZES = (3, 5, 4, 4, 2)  # of the network on which an executor is tried: up to 4 stages
+SIZES = (3, 5, 4, 4, 2)  # features before and after each layer of the network on which an executor is tried; 4 layers, so up to 4 stages
 Sums = tuple[float, list[Floats]]  # a loss, and a gradient for each stage
-Faults = list[tuple[str, str]]  # codes and sentences
+Faults = list[tuple[str, str]]  # for each fault, the error code and the sentence for the student
 Place = tuple[int, int]  # stage and microbatch
-LAST_SHOWN = 4  # operations that had run when an executor raised an error
-LINGERING = 1  # activations that a variable may still name after their backward
+LAST_SHOWN = 4  # the number of operations that the feedback names when an executor raises an error
+LINGERING = 1  # the number of activations that may stay in memory after their backward, because a local variable still names them
 
 
 class Kept:
-    """What a forward keeps for its backward. The judge can see whether the student's function still holds it."""
+    """The activations that a forward saves for its backward. The judge can see whether the student's function still holds this object."""
 
     __slots__ = ("__weakref__", "content", "place")
 
@@ -35,12 +39,14 @@ class Kept:
 
 
 class Watch:
-    """The forward and backward that an executor gets, and the faults that they see, as pairs of a code and a sentence.
+    """The functions ``forward`` and ``backward`` that a student's executor calls.
+
+    Both functions note what the executor does wrong in ``faults``, as pairs of an error code and a sentence.
 
     Parameters
     ----------
     orders : sequence of str
-        The line of operations of each device; stage d is on device d.
+        One line of text for each device, with the operations of the device. Stage d is on device d.
     network : Network
         The layers.
     weights : sequence of arrays, each of shape (parameters,)
@@ -56,13 +62,15 @@ class Watch:
         self._left = [line.split() for line in orders]
         self._forward, self._backward = stage_functions(network, weights, labels)
         self._microbatches, self._last = len(inputs), len(orders) - 1
-        self._sent: dict[str, Any] = {f"0F{microbatch}": value.copy() for microbatch, value in enumerate(inputs)}  # by receiver
+        self._sent: dict[str, Any] = {
+            f"0F{microbatch}": value.copy() for microbatch, value in enumerate(inputs)
+        }  # the key is the receiving operation
         self._kept: list[list[weakref.ref[Kept]]] = [[] for _ in orders]
-        self._waiting = [0] * len(orders)  # forwards whose backward has not run
-        self.ran: list[str] = []  # operations, in the order of their calls
+        self._waiting = [0] * len(orders)  # for each device, the number of forwards whose backward has not run
+        self.ran: list[str] = []  # names of operations, in the order in which the executor called them
 
     def forward(self, stage: int, microbatch: int, value: Any) -> tuple[Any, Kept]:
-        """Run a forward, and note what is wrong with it."""
+        """Run a forward, and note the faults of this call."""
         place = self._checked("forward(stage, microbatch, value)", stage, microbatch)
         name = f"{stage}F{microbatch}"
         self._follows(stage, name)
@@ -72,7 +80,7 @@ class Watch:
             few = {0: "none of them waits", 1: "only 1 of them waits"}
             needed = few.get(self._waiting[stage], f"only {self._waiting[stage]} of them wait") + " for a backward"
             keeps = f"when {name} starts, device {stage} keeps {counted(held, 'activation')}, and {needed}"
-            self._fault("not-released", f"{keeps}: remove what is kept after its backward")
+            self._fault("not-released", f"{keeps}: when a backward has run, remove what its forward has returned for it")
         output, content = self._forward(stage, microbatch, value)
         kept = Kept(place, content)
         self._kept[stage].append(weakref.ref(kept))
@@ -81,7 +89,7 @@ class Watch:
         return output, kept
 
     def backward(self, stage: int, microbatch: int, gradient: Any, kept: Any) -> tuple[Any, Floats]:
-        """Run a backward, and note what is wrong with it."""
+        """Run a backward, and note the faults of this call."""
         place = self._checked("backward(stage, microbatch, gradient, kept)", stage, microbatch)
         if not isinstance(kept, Kept):
             raise HybridLabError(f"the fourth argument of backward is what a forward has kept, not {short_repr(kept)}", "wrong-type")
@@ -98,7 +106,7 @@ class Watch:
         return of_input, of_weights
 
     def finish(self) -> None:
-        """Note the operations that have not run."""
+        """Note a fault for each device that has not run its whole line."""
         for device, line in enumerate(self._left):
             if line:
                 self._fault("missing-operation", f"device {device} never runs {line[0]}: go on until every line is done")
@@ -108,11 +116,11 @@ class Watch:
         return [line[0] for line in self._left if line]
 
     def able_to_run(self) -> list[str]:
-        """Return those of them whose input has been sent."""
+        """Return the operations of :meth:`unfinished` whose input has been sent."""
         return [name for name in self.unfinished() if name in self._sent]
 
     def last_operations(self) -> str:
-        """Return a sentence about the last operations that have run, and about the next one of their device if it must wait."""
+        """Return a sentence with the last operations that ran. If the next operation of this device must wait, the sentence says so."""
         stage = int(re.split("[FB]", self.ran[-1])[0])
         waits = next((f"; {name} must wait: go on with another device" for name in self._left[stage][:1] if name not in self._sent), "")
         return f"before that, {', '.join(self.ran[-LAST_SHOWN:])} ran{waits}"
@@ -121,7 +129,7 @@ class Watch:
         self.faults.append((code, sentence))
 
     def _checked(self, signature: str, *place: Any) -> Place:
-        """Return stage and microbatch, or raise an error if they are no stage and microbatch of this pipeline."""
+        """Return the stage and the microbatch, or raise an error if this pipeline has no such stage or microbatch."""
         for name, number, count in zip(("stage", "microbatch"), place, (self._last + 1, self._microbatches), strict=True):
             if isinstance(number, bool) or not isinstance(number, (int, np.integer)) or number not in range(count):
                 raise HybridLabError(
@@ -130,20 +138,20 @@ class Watch:
         return int(place[0]), int(place[1])
 
     def _follows(self, device: int, name: str) -> None:
-        """Note it if an operation is not the next one in the line of its device."""
+        """Note a fault if an operation is not the next operation in the line of its device."""
         line = self._left[device]
         self.ran.append(name)
         if line and name != line[0] and line[0].startswith(name):
             self._fault("one-digit", f"device {device} runs {name} where its line has {line[0]}: read all digits of the number")
         elif name not in line:
-            self._fault("another-order", f"device {device} runs {name}, which is not left in its line")
+            self._fault("another-order", f"device {device} runs {name}, but {name} is not among the operations that are left in its line")
         elif line[0] != name:
             self._fault("another-order", f"device {device} runs {name} where its line has {line[0]}")
         if name in line:
             line.remove(name)
 
     def _arrives(self, name: str, value: Any, wanted: str) -> None:
-        """Note it if an operation gets something else than the message that was sent to it."""
+        """Note a fault if the input of an operation is not the message that was sent to this operation."""
         if name not in self._sent:
             self._fault("too-early", f"{name} runs before its input exists: {wanted} has not been sent")
         elif not np.array_equal(value, self._sent[name]):
@@ -153,7 +161,7 @@ class Watch:
 
 
 def order_by_chance(rng: np.random.Generator, devices: int, microbatches: int) -> list[str]:
-    """Return an order that can run and is drawn at random, one line for each device."""
+    """Return a random order that can run, as one line of operations for each device."""
     lines: list[list[str]] = [[] for _ in range(devices)]
     ready = {(0, "F", microbatch) for microbatch in range(microbatches)}
     while ready:
@@ -168,8 +176,11 @@ def order_by_chance(rng: np.random.Generator, devices: int, microbatches: int) -
 
 
 def pipelines(rng: np.random.Generator) -> Iterator[Case]:
-    """Yield pipelines of 1 to 4 stages with 1 to 8 or 12 microbatches: GPipe, 1F1B and random orders, on random numbers."""
-    sizes = [*product(range(1, 5), range(1, 9)), (2, 12)]  # numbers of two digits, too
+    """Yield pipelines of 1 to 4 stages with 1 to 8 microbatches, and pipelines of 2 stages with 12 microbatches.
+
+    Each size has the orders of 1F1B and GPipe and a random order. Weights, inputs and labels are random.
+    """
+    sizes = [*product(range(1, 5), range(1, 9)), (2, 12)]  # with 12 microbatches some numbers have two digits
     for devices, microbatches in sorted(sizes, key=lambda size: (size[0] * size[1], size)):
         network, samples = Network(SIZES), int(rng.integers(1, 4))
         cuts = np.cumsum([network.count(layers) for layers in network.stages(devices)])[:-1]
@@ -186,17 +197,17 @@ def pipelines(rng: np.random.Generator) -> Iterator[Case]:
 
 
 def lines_of_schedule(name: str, devices: int, microbatches: int) -> list[str]:
-    """Return the operations of each device of a schedule, one line for each."""
+    """Return one line of text for each device of a schedule, with the operations of the device."""
     return [" ".join(map(str, order)) for order in build(name, devices, microbatches).orders]
 
 
 def watched(call: Callable[..., Any], orders: list[str], weights: Sequence[Floats], inputs: list[Floats], labels: Ints) -> Any:
-    """Return what an executor returns, and the faults that its calls of forward and backward have."""
+    """Return the result of an executor, and the faults of its calls of ``forward`` and ``backward``."""
     watch = Watch(orders, Network(SIZES), weights, inputs, labels)
     try:
         returned = call(orders, watch.forward, watch.backward, inputs)
     except HybridLabError as why:
-        if why.code == "raises" and watch.faults:  # the fault is the cause
+        if why.code == "raises" and watch.faults:  # the fault has caused the error
             code, sentence = watch.faults[0]
             raise HybridLabError(f"{sentence}; then {why}", code) from None
         if why.code == "raises" and watch.ran:
@@ -207,7 +218,7 @@ def watched(call: Callable[..., Any], orders: list[str], weights: Sequence[Float
 
 
 def read_run(result: Any) -> tuple[float, list[Floats], Faults]:
-    """Return the loss, the gradients and the faults of a run, or raise an error if it has returned something else."""
+    """Return the loss, the gradients and the faults of a run, or raise an error if the executor has returned something else."""
     returned, faults = result
     if returned is None:
         raise HybridLabError("the function returns None: does it end in return?", "returns-nothing")
@@ -225,18 +236,21 @@ def read_run(result: Any) -> tuple[float, list[Floats], Faults]:
         raise HybridLabError(f"{wanted}, but the loss is {short_repr(loss)}", "not-a-number")
     for stage, gradient in enumerate(gradients):
         if not isinstance(gradient, np.ndarray) or gradient.dtype != np.float64:
-            if faults:  # the cause, such as a backward that never ran
+            if faults:  # a fault, such as a backward that never ran, explains why the gradient is no array
                 raise HybridLabError(faults[0][1], faults[0][0])
             kind = f"an array of {gradient.dtype}" if isinstance(gradient, np.ndarray) else short_repr(gradient)
             raise HybridLabError(f"the gradient of stage {stage} is an array of float64, not {kind}", "wrong-dtype")
     try:
         return float(loss), list(gradients), faults
-    except OverflowError:  # of a whole number
+    except OverflowError:  # the loss is a whole number that is too large for a float
         raise HybridLabError(f"{wanted}, but the loss is {short_repr(loss)}", "not-a-number") from None
 
 
 def parts_of_a_run(weights: Sequence[Floats], inputs: list[Floats], labels: Ints) -> list[Sums]:
-    """Return the loss and the gradients of each microbatch alone, as parts of the mean over all samples; stages play no role."""
+    """Return the loss and the gradients of each microbatch, divided by the number of microbatches.
+
+    One device computes them with the whole network. Their sums are the mean loss over all samples and its gradients.
+    """
     network, flat = Network(SIZES), np.concatenate(weights)
     found = [loss_and_gradient(network, flat, value, classes) for value, classes in zip(inputs, labels, strict=True)]
     cuts = np.cumsum([len(each) for each in weights])[:-1]
@@ -249,7 +263,10 @@ def sums(parts: Sequence[Sums]) -> Sums:
 
 
 def wrong_run(change: Callable[[list[Sums], list[int]], Sums]) -> Callable[..., Any]:
-    """Return a known mistake: ``change`` takes the parts of the microbatches, and the last microbatch in the line of each stage."""
+    """Return a function that computes the wrong result of a known mistake.
+
+    ``change`` makes this result from two things: the losses and gradients of each microbatch, and the last microbatch in each stage's line.
+    """
 
     def result(orders: list[str], weights: Sequence[Floats], inputs: list[Floats], labels: Ints) -> Any:
         last = [int(line.split()[-1].partition("B")[2]) for line in orders]
@@ -266,17 +283,17 @@ MISTAKES = [
     ),
     KnownMistake(
         "mean-of-microbatches",
-        "this is divided by the number of microbatches: each loss is a part of the mean already, so the parts are added up",
+        "the loss and the gradients are divided by the number of microbatches: those of each are already parts of the mean, so add them up",
         wrong_run(lambda parts, last: (sums(parts)[0] / len(parts), [each / len(parts) for each in sums(parts)[1]])),
     ),
     KnownMistake(
         "mean-of-gradients",
-        "the gradients are divided by the number of microbatches: each is a part of the mean already, so add them up",
+        "the gradients are divided by the number of microbatches: each gradient is already a part of the mean, so add them up",
         wrong_run(lambda parts, last: (sums(parts)[0], [each / len(parts) for each in sums(parts)[1]])),
     ),
     KnownMistake(
         "mean-of-losses",
-        "the loss is divided by the number of microbatches: the loss of each is a part of the mean already, so add them up",
+        "the loss is divided by the number of microbatches: each loss is already a part of the mean, so add the losses up",
         wrong_run(lambda parts, last: (sums(parts)[0] / len(parts), sums(parts)[1])),
     ),
     KnownMistake(
@@ -286,24 +303,24 @@ MISTAKES = [
     ),
     KnownMistake(
         "no-loss",
-        "the loss is the output of the last stage's forwards: add it up",
+        "your loss is 0: each forward of the last stage returns the loss of a microbatch, so add these losses up",
         wrong_run(lambda parts, last: (0.0, sums(parts)[1])),
     ),
     KnownMistake(
         "reversed",
-        "the gradients stand from the last stage to the first",
+        "your list of gradients goes from the last stage to the first",
         wrong_run(lambda parts, last: (sums(parts)[0], sums(parts)[1][::-1])),
     ),
 ]
 
 
 def toy_forward(stage: int, microbatch: int, value: float) -> tuple[float, float]:
-    """Return the output of a stage that multiplies by its number and 2, and its input, which its backward needs."""
+    """Return the output of an example stage, and the input that its backward needs. Stage s multiplies its input by s + 2."""
     return (stage + 2) * value, value
 
 
 def toy_backward(stage: int, microbatch: int, gradient: float, kept: float) -> tuple[float, float]:
-    """Return the gradients of such a stage: with respect to its input, and with respect to its only weight."""
+    """Return two gradients of the stage of :func:`toy_forward`: with respect to its input, and with respect to its only weight."""
     return (stage + 2) * gradient, kept * gradient
 
 
@@ -312,7 +329,7 @@ EXAMPLES = (
     Example((1, 0, 2.0), (6.0, 2.0), of=1, name="toy_forward"),
     Example((1, 0, 1.0, 2.0), (3.0, 2.0), of=2, name="toy_backward"),
 )
-LOSS_SCALE = 1024.0  # a power of two: it changes no digit of a float
+LOSS_SCALE = 1024.0  # multiplying a float by a power of two causes no rounding error
 TWISTS = (
     Twist(
         "last-stage-first",

@@ -1,6 +1,7 @@
-"""A student's test of a ring: the rings that it judges, its known mistakes and its twists.
+"""The coding task ('build') of lab 7 in which a student writes a test of a ring all-reduce.
 
-Some rings are right. The others have a planted fault, which may show only on some inputs.
+This file has the rings that the student's test must judge, the known mistakes and the changes of the task ('twists'). Some rings are right.
+Each of the other rings has a planted fault, and some of these faults show only on some inputs.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -23,24 +24,24 @@ Ring = Callable[[Floats], Any]  # values (D, n) -> averages (D, n)
 
 
 def every_rank(row: Floats, ranks: int) -> Floats:
-    """Return the row for every rank, each with memory of its own."""
+    """Return an array with a copy of the row for each rank, shape (ranks, n)."""
     return np.repeat(row[None, :], ranks, axis=0)
 
 
 def right_ring(values: Floats) -> Floats:
-    """Return the mean over the ranks, for every rank."""
+    """Return the mean over the ranks, with one row for each rank, shape (D, n)."""
     return every_rank(values.mean(axis=0), len(values))
 
 
 def added_in_order(values: Floats) -> Floats:
-    """Return the right averages; chunk c is added up from rank c on, as the messages of a ring do."""
+    """Return the right averages. Chunk c is added up in the order in which a ring adds it up: rank c first, then rank c + 1."""
     ranks = len(values)
     chunks = [np.roll(part, -chunk, axis=0).cumsum(axis=0)[-1] for chunk, part in enumerate(np.array_split(values, ranks, axis=1))]
     return every_rank(np.concatenate(chunks) / ranks, ranks)
 
 
 def _without_the_last(values: Floats) -> Floats:
-    """Leave out one hop: chunk c lacks the numbers of rank c - 1."""
+    """Return averages that lack one hop of the ring: chunk c lacks the numbers of rank c - 1."""
     ranks, mean = len(values), values.mean(axis=0)
     parts = zip(np.array_split(values, ranks, axis=1), np.array_split(mean, ranks), strict=True)
     chunks = [part_mean - (part[chunk - 1] / ranks if ranks > 1 else 0) for chunk, (part, part_mean) in enumerate(parts)]
@@ -48,7 +49,7 @@ def _without_the_last(values: Floats) -> Floats:
 
 
 def _with_the_first_twice(values: Floats) -> Floats:
-    """Add the numbers with which a chunk starts twice."""
+    """Return averages in which the numbers of rank c are counted twice in chunk c."""
     ranks = len(values)
     parts = enumerate(np.array_split(values, ranks, axis=1))
     return every_rank(np.concatenate([(part.sum(axis=0) + (part[chunk] if ranks > 1 else 0)) / ranks for chunk, part in parts]), ranks)
@@ -118,7 +119,7 @@ RIGHT: Mapping[str, Ring] = MappingProxyType(
         "a right ring that multiplies by 1 / D": lambda values: every_rank(values[::-1].sum(axis=0) * (1 / len(values)), len(values)),
     }
 )
-# The faults that show only for some sizes come last: before them, the others tell apart what a test looks at.
+# Faults that show only for some sizes come last. The faults before them show which properties of a result a test compares.
 WRONG: Mapping[str, Ring] = MappingProxyType(
     {
         "a ring that returns nothing but zeros": np.zeros_like,
@@ -147,16 +148,16 @@ WRONG: Mapping[str, Ring] = MappingProxyType(
         "a ring that is wrong only for n = 1": _right_but_for_one_number,
     }
 )
-WRONG_FOR = "a ring that is wrong only for D = {size}"  # a grader's seed draws the number
+WRONG_FOR = "a ring that is wrong only for D = {size}"  # a grader's seed draws the size
 
 
 def ring_of(name: str, size: int) -> Ring:
-    """Return the planted ring of this name, as a function that gives nothing away. ``size`` is the D of ``WRONG_FOR``."""
+    """Return the ring of this name. The returned function does not show its name to the student. ``size`` is the D of ``WRONG_FOR``."""
     known = {**RIGHT, **WRONG}.get(name)
 
     def ring(values: Floats) -> Any:
         if known is not None:
-            with np.errstate(over="ignore"):  # large numbers have no place in FP16: infinity is the fault, not a warning
+            with np.errstate(over="ignore"):  # a large number becomes infinity in FP16: this is the planted fault, so numpy need not warn
                 return known(values)
         return _by_neighbours(values) if len(values) == size else added_in_order(values)
 
@@ -164,7 +165,10 @@ def ring_of(name: str, size: int) -> Ring:
 
 
 def rings_in_turn(rng: np.random.Generator) -> Iterator[Case]:
-    """Yield the right rings and the wrong ones, each with the rings before it, so that a known mistake must agree on all of them."""
+    """Yield one case for each ring, with this ring and all rings before it.
+
+    A known mistake is recognised only if it gives the student's verdicts on all these rings.
+    """
     size = int(rng.integers(3, 6))
     names = (*RIGHT, *WRONG, WRONG_FOR)
     for place, name in enumerate(names):
@@ -172,7 +176,7 @@ def rings_in_turn(rng: np.random.Generator) -> Iterator[Case]:
 
 
 def verdicts_on(call: Callable[..., Any], names: Sequence[str], size: int) -> list[Any]:
-    """Return what a student's test returns for each of the rings."""
+    """Return the result of a student's test for each of the rings."""
     try:
         return [call(ring_of(name, size)) for name in names]
     except HybridLabError as why:
@@ -182,7 +186,7 @@ def verdicts_on(call: Callable[..., Any], names: Sequence[str], size: int) -> li
 
 
 def read_verdicts(verdicts: Sequence[Any]) -> list[bool]:
-    """Return the verdicts of a student's test, or raise an error if it has returned something else."""
+    """Return the verdicts of a student's test, or raise an error if a verdict is neither True nor False."""
     for verdict in verdicts:
         if not isinstance(verdict, (bool, np.bool_)):
             raise HybridLabError(f"the function returns True or False, not {short_repr(verdict)}", "not-true-or-false")
@@ -202,10 +206,13 @@ def _alike(found: Any, wanted: Floats) -> bool:
 
 
 def _with_values(values: Floats, good: Callable[[Any, Floats], bool] = _alike) -> Callable[..., list[bool]]:
-    """Return a known mistake: a test that tries a ring on one array of values. ``good`` compares its averages with the right ones."""
+    """Return a wrong test, which tries each ring on only one array of values.
+
+    ``good`` compares the averages of a ring with the right averages.
+    """
     wanted = every_rank(values.mean(axis=0), len(values))
 
-    @cache  # each case has the rings of the cases before it
+    @cache  # a ring occurs again in all later cases
     def passes(name: str, size: int) -> bool:
         return good(np.asarray(ring_of(name, size)(values.copy())), wanted)
 
@@ -215,7 +222,10 @@ def _with_values(values: Floats, good: Callable[[Any, Floats], bool] = _alike) -
 def _with_shapes(
     ranks: Sequence[int], sizes: Sequence[int], good: Callable[[Any, Floats], bool] = _alike, unchanged: bool = True
 ) -> Callable[..., list[bool]]:
-    """Return a known mistake: a test that tries a ring on arrays of these shapes. ``unchanged``: it also looks at the argument."""
+    """Return a wrong test, which tries each ring only on arrays of these shapes.
+
+    If ``unchanged`` is true, the test also checks that the ring leaves its argument unchanged.
+    """
 
     def passes_one(ring: Ring, shape: tuple[int, int]) -> bool:
         values = np.random.default_rng(shape).normal(size=shape)
@@ -234,7 +244,7 @@ def _with_shapes(
 _THREE = np.random.default_rng(7).normal(size=(3, 7))
 _TWO = np.random.default_rng(7).normal(size=(2, 4))
 _ALIKE = np.tile(_THREE[0], (3, 1))
-COARSE = "the tolerance is too wide, for example 1e-5 of the number, which np.allclose has by default: give rtol=0 and atol=1e-9"
+COARSE = "your test allows too large an error; np.allclose, for example, allows 1e-5 of a number by default: give rtol=0 and atol=1e-9"
 NO_ABS = "an error below 0 passes this test: compare the absolute error, abs(found - wanted)"
 
 MISTAKES = [
@@ -257,11 +267,13 @@ MISTAKES = [
     ),
     KnownMistake(
         "exactly-equal",
-        "a right ring adds up in another order than numpy, so its last digits differ: allow a small distance",
+        "the test fails a right ring: the ring adds up in another order than numpy, so the last digits differ; allow a small difference",
         _with_values(_THREE, lambda found, wanted: bool((found == wanted).all()) and found.shape == wanted.shape),
     ),
     KnownMistake(
-        "rank-0-alone", "the test looks at rank 0 alone", _with_values(_THREE, lambda found, wanted: _within(found.flat[:7], wanted[0]))
+        "rank-0-alone",
+        "the test looks at rank 0 alone: compare all ranks",
+        _with_values(_THREE, lambda found, wanted: _within(found.flat[:7], wanted[0])),
     ),
     KnownMistake(
         "last-rank-alone",
@@ -272,11 +284,11 @@ MISTAKES = [
     KnownMistake("no-abs", NO_ABS, _with_values(_THREE, lambda found, wanted: bool((wanted - found).max() <= 1e-9))),
     KnownMistake(
         "nan-passes",
-        "a comparison with NaN is False: test that the numbers are close, not that they are far apart",
+        "a ring that returns NaN passes, because a comparison with NaN is False: test that all numbers are close, not that none is far",
         _with_values(_THREE, lambda found, wanted: not (np.abs(found - wanted) > 1e-9).any()),
     ),
-    KnownMistake("equal-rows", "the test gives all ranks the same numbers", _with_values(_ALIKE)),
-    KnownMistake("two-replicas-alone", "the test tries D = 2 alone", _with_values(_TWO)),
+    KnownMistake("equal-rows", "the test gives all ranks the same numbers: give each rank other numbers", _with_values(_ALIKE)),
+    KnownMistake("two-replicas-alone", "the test tries D = 2 alone: let it try 1 to 5", _with_values(_TWO)),
     KnownMistake("no-signs", "the test tries no negative numbers", _with_values(np.abs(_THREE))),
     KnownMistake(
         "shape-not-compared",
@@ -289,7 +301,11 @@ MISTAKES = [
         _with_values(_THREE, lambda found, wanted: found.shape == wanted.shape and bool(np.allclose(found, wanted))),
     ),
     KnownMistake("coarse", COARSE, _with_values(_THREE, lambda found, wanted: _formed(found, wanted) and bool(np.allclose(found, wanted)))),
-    KnownMistake("whole-chunks-alone", "the test tries only n that D divides: let it try others, too", _with_shapes([1, 2, 4], [4, 8])),
+    KnownMistake(
+        "whole-chunks-alone",
+        "the test tries only n that are divisible by D: let it try other n, too",
+        _with_shapes([1, 2, 4], [4, 8]),
+    ),
     KnownMistake("no-small-n", "the test tries no n below D: let it try several n, from 1 on", _with_shapes(range(1, 6), [7])),
     KnownMistake("powers-of-two-alone", "the test tries no D but 1, 2 and 4: let it try 1 to 5", _with_shapes([1, 2, 4], range(1, 9))),
     KnownMistake(
@@ -304,12 +320,12 @@ MISTAKES = [
 
 
 def _weights(values: Floats) -> Floats:
-    """Return the weight r + 1 of each rank r, one row for each."""
+    """Return the weight r + 1 of each rank r, shape (ranks, 1)."""
     return np.arange(1.0, len(values) + 1)[:, None]
 
 
 RATE = 0.3  # the learning rate of the lab
-SUMS = each_number(lambda value, case: value * len(case[0]), lambda value, case: value / len(case[0]))  # over the ranks, from means
+SUMS = each_number(lambda value, case: value * len(case[0]), lambda value, case: value / len(case[0]))  # turns means into sums
 WEIGHTED = of_value(
     lambda values: values / _weights(values) * _weights(values).mean(), lambda values: values * _weights(values) / _weights(values).mean()
 )

@@ -35,7 +35,7 @@ from hybridlab.wire import BF16, FP16, FP32, INT8
 def build_an_executor(
     run: tuple[float, list[Floats], executors.Faults], orders: list[str], weights: Sequence[Floats], inputs: list[Floats], labels: Ints
 ) -> Feedback:
-    """Judge one run: its operations, messages and memory, and then its loss and gradients, by those of one device."""
+    """Judge one run: first its operations, messages and memory, then its loss and gradients. One device computes the right values."""
     loss, gradients, faults = run
     if faults:
         return wrong(*faults[0])
@@ -65,7 +65,7 @@ def build_an_executor(
     draws={"devices": (3, 4, 5), "microbatches": (7, 8, 9), "replicas": (2, 3, 4), "size": (3, 4, 5)},
 )
 def samples_kept(devices: int = 4, microbatches: int = 8, replicas: int = 4, size: int = 4) -> Question:
-    """Ask for the peaks of 1F1B in samples."""
+    """Ask how many samples each device holds at most under 1F1B."""
     batch = size * microbatches * replicas
     peaks = [formulas.peak_activations("1f1b", devices, microbatches, device) for device in range(devices)]
     truth = [size * peak for peak in peaks]
@@ -97,12 +97,12 @@ def samples_kept(devices: int = 4, microbatches: int = 8, replicas: int = 4, siz
             (
                 [truth[0]] * devices,
                 "device-0-everywhere",
-                "device 0 holds so many, but the devices after it wait less for their first backward",
+                "only device 0 holds this many samples: the devices after it wait less for their first backward",
             ),
             (
                 [replicas * each for each in truth],
                 "not-cut-by-replicas",
-                "a microbatch has fewer samples: the global batch is cut into M x D of them",
+                "your microbatch has too many samples: the global batch is cut into M x D microbatches",
             ),
             (
                 [size * (devices - 1 - device) for device in range(devices)],
@@ -124,7 +124,7 @@ def samples_kept(devices: int = 4, microbatches: int = 8, replicas: int = 4, siz
     points=2,
 )
 def the_fewest_bytes(answer: object) -> Feedback:
-    """Judge the cheapest format of the accuracy check, and its bytes in one step on K = 2, D = 8."""
+    """Judge the wire format with the fewest bytes that keeps the accuracy, and its bytes in one step with K = 2 and D = 8."""
     stages, replicas = 2, 8
     formats = {wire.name: wire for wire in (FP32, FP16, BF16, INT8)}
     parts = require_parts(answer, 2, 'a name and a number, such as ("FP16", 1000)')
@@ -160,11 +160,11 @@ def the_fewest_bytes(answer: object) -> Feedback:
             (
                 2 * of_four,
                 "proportional",
-                "twice the bytes of 4 replicas is too little: in all, each parameter is sent 2(D-1) times, and that more than doubles",
+                "this is twice the bytes of 4 replicas: each parameter is sent 2(D-1) times, which is more than twice as often for 8",
             ),
             (truth / 2, "one-half", "this is the reduce-scatter alone: the all-gather sends as much again"),
-            (truth / (stages * replicas), "one-device-alone", "this is the mean of one device: the table counts all of them"),
-            (truth / replicas, "one-replica-alone", "this is one replica: the table counts all of them"),
+            (truth / (stages * replicas), "one-device-alone", "this is the mean of one device: the table counts the bytes of all devices"),
+            (truth / replicas, "one-replica-alone", "this is one replica: the table counts the bytes of all replicas"),
             (4 * codes, "fp32", "this is FP32, 4 bytes a number"),
             (2 * codes, "fp16", "this is FP16, 2 bytes a number"),
             (sum(sizes), "parameters", "this is the number of parameters: what does a ring send of each?"),
@@ -176,7 +176,10 @@ def the_fewest_bytes(answer: object) -> Feedback:
 
 @number_task("lab07.t4", title="Other weights, other accuracies?", draws={"first": (-1, -2, -0.5, -3, -4), "second": (2, 3, 5, 1.5, 4)})
 def other_weights(first: float = -1, second: float = 2) -> Question:
-    """Ask for the printed accuracy if all weights begin negative, and if all begin positive. Only the sign of a prediction matters."""
+    """Ask for two accuracies that the published program prints: with negative and with positive first weights.
+
+    The accuracies depend only on the signs of x . v.
+    """
     before, after = map(list, zip(_before_and_after(first), _before_and_after(second), strict=True))
     ones, _ = _before_and_after(1)
     proportional = "an accuracy is not proportional to the weights: only the sign of x . v counts"
@@ -201,7 +204,7 @@ def other_weights(first: float = -1, second: float = 2) -> Question:
             (
                 before,
                 "before-the-step",
-                "these are right before the step: the step moves the weights, and with seed 9400 it turns some predictions",
+                "these are the accuracies before the step: the step moves the weights, and with seed 9400 this changes some predictions",
             ),
         ],
     )
@@ -224,7 +227,7 @@ def a_rate_that_hides_the_fault(replicas: int = 6) -> Question:
         "a factor",
         replicas,
         example="2",
-        hint="the factor is not {value}: try it on equal rows of numbers: what does the published ring leave of them?",
+        hint="the factor is not {value}: give the published ring equal rows of numbers; what does it return for them?",
         mistakes=[
             (
                 1,
@@ -237,7 +240,7 @@ def a_rate_that_hides_the_fault(replicas: int = 6) -> Question:
             (
                 replicas**2,
                 "divided-twice",
-                "there is only one division by D: the gradients were not added up, so none is D times too large",
+                "this factor would be right after two divisions by D: the published ring divides only once",
             ),
             (0.3 * replicas, "rate-not-factor", "this is the rate itself: the question is the factor"),
             (2, "two-replicas", "2 would be right for two replicas"),
