@@ -18,8 +18,8 @@ from hybridlab.schedules import build
 from hybridlab.simulation import durations
 from hybridlab.timeline import Timeline
 
-LONGEST_WAIT = 3.0  # seconds beyond the work of all ranks, after which a rank that waits gives up
-ActionsFunction = Callable[[list[str], dict[str, str], int], Sequence[str]]  # takes lines, inputs and a rank; returns its actions
+LONGEST_WAIT = 3.0  # seconds; a waiting rank gives up after the summed work of all ranks plus this time
+ActionsFunction = Callable[[list[str], dict[str, str], int], Sequence[str]]  # (lines, inputs, rank) -> the actions of the rank
 
 
 class _ActionWork(StepWork):
@@ -29,13 +29,13 @@ class _ActionWork(StepWork):
         self._actions_of, self._lines, self._needs, self._takes = actions_of, lines, needs, takes
 
     def result(self, rank: int) -> tuple[dict[str, tuple[float, float]], str]:
-        """Return the start and the end of each operation in seconds, and the action at which the rank gave up; "" if it did not."""
+        """Return the start and end of each operation in seconds, and the action at which the rank gave up ("" if the rank finished)."""
         from mpi4py import MPI
 
-        comm = MPI.COMM_WORLD.Dup()  # so that messages that a deadlock leaves behind do not reach the next run
+        comm = MPI.COMM_WORLD.Dup()  # a new communicator, because old messages of a deadlocked run must not reach the next run
         spans: dict[str, tuple[float, float]] = {}
         most = sum(self._takes.values()) + LONGEST_WAIT
-        names = {name: tag for tag, name in enumerate(self._takes)}  # the tag of the output of each operation
+        names = {name: tag for tag, name in enumerate(self._takes)}  # operation -> MPI tag of its output
         for text in self._actions_of(self._lines, self._needs, rank):
             verb, op, peer = read_action(text)
             start = time.perf_counter()
@@ -44,7 +44,7 @@ class _ActionWork(StepWork):
                 spans[op] = start, time.perf_counter()
                 continue
             message = np.zeros(1)
-            # Issend, because Isend would end before the receiver takes a small message
+            # Issend ends when the receiver takes the message; Isend would end earlier for a small message
             request = comm.Issend(message, peer, names[op]) if verb == "send" else comm.Irecv(message, peer, names[op])
             while not request.Test():
                 if time.perf_counter() - start > most:
@@ -55,10 +55,10 @@ class _ActionWork(StepWork):
 
 
 def run_actions(schedule: Schedule, actions_of: ActionsFunction, costs: Costs, group: Group) -> Timeline:
-    """Run the operations of a schedule over MPI, where each rank sends and receives as its list of actions says.
+    """Return the measured timeline of a run over MPI in which each rank follows its own list of actions.
 
-    An operation sleeps for its cost. A rank does one action after the other. A send ends when the receiver takes the message, and a receive
-    ends when the message is there.
+    An operation sleeps for its cost. A rank does one action after the other. A send ends when the receiver takes the message. A receive
+    ends when the message has arrived.
 
     Parameters
     ----------
@@ -66,7 +66,7 @@ def run_actions(schedule: Schedule, actions_of: ActionsFunction, costs: Costs, g
         The operations of each device.
     actions_of : callable
         ``actions_of(lines, needs, rank)`` returns the actions of a rank as texts. ``lines`` has the operations of each device as text, and
-        ``needs`` is what :func:`inputs_from_others` returns. Each rank calls it in a process of its own.
+        ``needs`` is what :func:`inputs_from_others` returns. Each rank calls this function in its own process.
     costs : Costs
         The times of the operations, with a unit.
     group : Group
@@ -92,7 +92,7 @@ def run_actions(schedule: Schedule, actions_of: ActionsFunction, costs: Costs, g
     takes = dict(zip(ops, (durations(schedule, costs) / second).tolist(), strict=True))
     lines = [" ".join(map(str, order)) for order in schedule.orders]
     work = _ActionWork(actions_of, lines, inputs_from_others(schedule), takes)
-    # This run has a schedule only because every run has one: the actions of a rank run in ``result``.
+    # ``run`` needs a schedule, but this schedule has no effect: ``_ActionWork.result`` runs the actions of a rank.
     results = run(build("1f1b", schedule.devices, 1), work, engine=group).results
     stuck = [f"rank {rank} waits at {place!r}" for rank, (_, place) in enumerate(results) if place]
     if stuck:

@@ -1,4 +1,4 @@
-"""The board on which the processes of a run note their places, and the watch that finds ranks that hang or wait for ever."""
+"""The board where each process of a run notes its current place, and the watch that finds hanging ranks and deadlocks."""
 
 from pathlib import Path
 from typing import Any
@@ -11,23 +11,23 @@ from hybridlab.errors import HybridLabError, RunFailed
 
 RUNS, WAITS, DONE = range(3)  # states of a rank
 CHECK = 0.02  # seconds between two looks at the board
-STILL = 1.0  # seconds: if all ranks wait and the board does not change for so long, no message is on its way
-LOADS = 60.0  # seconds that a rank may take to load the job before its first note
-STATE, PLACE, NAME, CHANGES = range(4)  # columns
+STILL = 1.0  # seconds without a change, while all ranks wait; after this time no message is on its way
+LOADS = 60.0  # seconds; the longest time that a rank may need to load the job before its first note
+STATE, PLACE, NAME, CHANGES = range(4)  # columns of the board
 
 
 class Board:
-    """A small file that all processes of a run map into their memory, so that noting a place takes less than a microsecond.
+    """A small file that all processes of a run map into their memory. Noting a place takes less than a microsecond.
 
-    It has a row for each rank, which only this rank writes: its state, its place, the message that it waits for, and how often it has
-    written.
+    The board has one row for each rank, and only this rank writes its row. The columns are the state of the rank, its place, the message
+    for which the rank waits, and the number of changes.
 
     Parameters
     ----------
     ranks : int
         The number of ranks.
     path : Path, optional
-        The file. None if nobody looks at the board.
+        The file. None if no other process reads the board.
     new : bool
         Whether to create the file.
     """
@@ -36,25 +36,25 @@ class Board:
         self.rows: Ints = np.zeros((ranks, 4), dtype=np.int64) if path is None else _map_file(path, np.int64, (ranks, 4), new)
 
     def note(self, rank: int, state: int, place: int | None = None, name: int = 0) -> None:
-        """Note the state of a rank, its place if this has changed, and the message that it waits for."""
+        """Note the state of a rank, its new place (None: unchanged), and the name of the message for which the rank waits."""
         row = self.rows[rank]
         row[STATE], row[NAME] = state, name
         if place is not None:
             row[PLACE] = place
-        row[CHANGES] += 1  # last, so that a change that is seen is complete
+        row[CHANGES] += 1  # written last: a reader that sees a new number of changes also sees the complete row
 
 
 class FaultWatch:
-    """A watch that looks at the board again and again, and finds ranks that hang and ranks that all wait.
+    """A watch that reads the board regularly and finds two faults: a rank that hangs, and a deadlock of all ranks.
 
-    Time counts only while this process itself can run. So if the machine sleeps for a minute, no rank seems to hang.
+    The watch counts only time in which its own process could run. If the machine sleeps for a minute, no rank seems to hang.
 
     Parameters
     ----------
     board : Board
         The board of the run.
     job : Job
-        What runs.
+        The job that runs.
     patience : float
         The seconds that a rank may stand at one place beyond the longest time that the job's costs allow there.
     """
@@ -68,15 +68,15 @@ class FaultWatch:
         self._still = np.zeros(job.ranks)  # seconds since each rank has last written
 
     def find_fault(self, passed: float) -> HybridLabError | None:
-        """Look at the board, ``passed`` seconds after the last look, and return the error if there is one."""
+        """Read the board, ``passed`` seconds after the last reading. Return the error of a fault, or None."""
         rows, job = np.array(self._rows), self._job  # a copy, because the ranks go on writing
-        # at most three looks at once, because a longer pause means that this process could not run
+        # count at most three intervals: after a longer pause, this process could not run for the rest of the time
         self._still = np.where(rows[:, CHANGES] == self._seen[:, CHANGES], self._still + min(passed, 3 * CHECK), 0.0)
         self._seen = rows
         runs, waits = (np.flatnonzero(rows[:, STATE] == state).tolist() for state in (RUNS, WAITS))
         if waits and not runs and self._still[waits].min() > STILL:
             return job.deadlock({rank: int(rows[rank, NAME]) for rank in waits})
-        loading = rows[:, CHANGES] == self._first[:, CHANGES]  # no note since the job began
+        loading = rows[:, CHANGES] == self._first[:, CHANGES]  # ranks without a note since the job began
         for rank in runs:
             if self._still[rank] > (max(LOADS, self._limit) if loading[rank] else self._limit):
                 place = int(rows[rank, PLACE])
@@ -86,7 +86,7 @@ class FaultWatch:
         return None
 
     def gone(self, rank: int, how: str) -> RunFailed:
-        """Return the error for a rank whose process has ended during the run; ``how`` says in which way."""
+        """Return the error for a rank whose process has ended during the run. ``how`` describes how the process ended."""
         if rank >= self._job.ranks:
             return RunFailed(f"process {rank}, which this run does not use, has ended: {how}", "device-gone", rank)
         place = int(self._rows[rank, PLACE])
@@ -96,14 +96,14 @@ class FaultWatch:
 
 
 def reset(board: Board, ranks: int) -> None:
-    """Write the first state of the board for a job with ``ranks`` ranks: they run, and the others are done."""
+    """Reset the board for a job with ``ranks`` ranks: these ranks run, and all other processes are done."""
     board.rows[:, STATE] = DONE
     board.rows[:ranks, STATE] = RUNS
     board.rows[:, PLACE] = START
 
 
 def times_file(path: Path, job: Job, new: bool = False) -> Any:
-    """Return the array of measured times, shape (steps, 2, operations), that all processes of a run share as a file."""
+    """Return the array of measured times, shape (steps, 2, operations). All processes of a run share this array through a file."""
     times = _map_file(path, np.float64, (job.steps, 2, job.schedule.kind.size), new)
     if new:
         times[:] = np.nan  # no time yet
@@ -111,5 +111,5 @@ def times_file(path: Path, job: Job, new: bool = False) -> Any:
 
 
 def _map_file(path: Path, kind: type, shape: tuple[int, ...], new: bool) -> Any:
-    """Return an array that all processes share, because each of them maps the same file into its memory."""
+    """Return an array that all processes share: each process maps the same file into its memory."""
     return np.memmap(path, dtype=kind, mode="w+" if new else "r+", shape=shape)

@@ -1,4 +1,4 @@
-"""One device of a run, in every engine: it runs and measures its operations in their order, then its rings, and then its optimiser."""
+"""One device of a run, the same for every engine. A device runs and measures its operations, then its rings, then its optimiser."""
 
 import time
 from dataclasses import dataclass, field
@@ -16,7 +16,7 @@ from hybridlab.timeline.spans import ALL_GATHER, OPTIMISER, REDUCE_SCATTER
 
 
 class StoppedError(Exception):
-    """Another device has failed, and therefore this one must end as well."""
+    """Another device has failed, so this device must end too."""
 
 
 class Message(NamedTuple):
@@ -27,7 +27,7 @@ class Message(NamedTuple):
     content : object
         The object that the sender sends.
     usable : float
-        The time from which on the receiver can use it, in seconds of ``time.perf_counter``.
+        The earliest time at which the receiver can use the message, in seconds of ``time.perf_counter``.
     """
 
     content: Any
@@ -35,13 +35,13 @@ class Message(NamedTuple):
 
 
 class Exchange(Protocol):
-    """The methods of an engine that a device calls. :class:`Job` explains the names of messages and meetings, and places."""
+    """The methods of an engine that a device calls. :class:`Job` explains places and the names of messages and meetings."""
 
     def put(self, sender: int, receiver: int, name: int, message: Message) -> None:
         """Send a message under a name, without waiting."""
 
     def take(self, sender: int, receiver: int, name: int) -> Any:
-        """Wait until a message is there and usable, and return its content."""
+        """Wait until a message has arrived and can be used. Return its content."""
 
     def meet(self, device: int, name: int) -> None:
         """Wait until all devices have called this method."""
@@ -50,7 +50,7 @@ class Exchange(Protocol):
         """Sleep until ``time.perf_counter`` reaches a time."""
 
     def stand(self, device: int, place: int) -> None:
-        """Note the place at which a device stands now; raise :class:`StoppedError` if the run has been stopped."""
+        """Note the current place of a device. Raise :class:`StoppedError` if the run has been stopped."""
 
     def stop(self, fault: BaseException) -> None:
         """Stop all devices because of an error."""
@@ -63,8 +63,9 @@ class Exchange(Protocol):
 class Device:
     """One device of a run.
 
-    ``times`` has the measured times of all rows in seconds, shape (steps, 2, operations), and ``spans`` a list for each step. All
-    devices of a process share ``times``. Each row is written only by the device that runs it.
+    ``times`` has the measured start and end of each operation in seconds, shape (steps, 2, operations). All devices of a process share
+    ``times``, and each device writes only the rows of its own operations. ``spans`` has a list for each step, with the device's steps of
+    rings and its optimiser.
     """
 
     rank: int
@@ -73,18 +74,18 @@ class Device:
     times: Floats
     spans: list[list[SpanRow]] = field(default_factory=list)
     result: Any = None
-    _own_outputs: dict[int, Any] = field(default_factory=dict)  # outputs that stay on this device; the key is the row that needs the output
+    _own_outputs: dict[int, Any] = field(default_factory=dict)  # outputs that stay on this device; key: the row that needs the output
     _place: int = START
 
     def run(self) -> None:
-        """Run all steps; if there is an error, stop all devices and store the error for the caller."""
+        """Run all steps. After an error, stop all devices and store the error for the caller."""
         try:
             for step in range(self.job.steps):
                 self._run_step(step)
             self.result = self.job.work.result(self.rank)
         except StoppedError:
             pass  # another device has failed, and its error is already stored
-        except BaseException as why:  # the caller must get every error of ``work``, but errors in a thread do not reach it
+        except BaseException as why:  # an error in a thread does not reach the caller by itself
             self.exchange.stop(self.job.failed(self.rank, self._place, why))
         finally:
             self.exchange.leave()
@@ -103,7 +104,7 @@ class Device:
             if row not in second_of_pair:
                 self._run_turn(step, [row, row + 1] if row + 1 in second_of_pair else [row])
         self._stand(END)
-        self.exchange.meet(self.rank, END)  # no ring begins before all pipelines have ended, as in hybrid_step without overlap
+        self.exchange.meet(self.rank, END)  # the rings begin when all pipelines have ended, as in hybrid_step without overlap
         for stage in job.ring_order:
             ranks = job.holders[stage].tolist()
             if self.rank in ranks:
@@ -117,7 +118,7 @@ class Device:
         self.spans[-1].append((OPTIMISER, self.rank, start, time.perf_counter(), -1, -1, -1, -1))
 
     def _stand(self, place: int) -> None:
-        """Note the place where the device stands now, also for the error if it fails there."""
+        """Note the current place of the device. The error of a failure names this place."""
         self._place = place
         self.exchange.stand(self.rank, place)
 
@@ -130,7 +131,7 @@ class Device:
         for row, message in zip(rows, inputs, strict=True):
             self._stand(row)
             outputs.append(job.work.work(self.rank, schedule.ops[row], message))
-        self.exchange.sleep(start + job.durations[rows[0]])  # only the rest of the cost; both rows of a pair have the same
+        self.exchange.sleep(start + job.durations[rows[0]])  # sleep for the rest of the cost; both rows of a pair have the same cost
         end = time.perf_counter()
         for row, output in zip(rows, outputs, strict=True):
             self.times[step, :, row] = start, end
@@ -138,11 +139,11 @@ class Device:
                 receiver = int(schedule.device[reader])
                 if receiver == self.rank:
                     self._own_outputs[reader] = output
-                elif job.wait and schedule.ops[row] not in job.lost:  # without waiting, nobody takes a message
+                elif job.wait and schedule.ops[row] not in job.lost:  # with wait=False, no receiver takes messages
                     self.exchange.put(self.rank, receiver, reader, Message(output, end + job.delays[reader]))
 
     def _input(self, row: int) -> Any:
-        """Wait for the output that a row needs and return it; return None if the row needs none."""
+        """Return the output that a row needs, after waiting for its message. Return None if the row needs no output."""
         schedule = self.job.schedule
         source = int(schedule.source[row])
         if source < 0 or not schedule.crosses[row]:
@@ -152,12 +153,12 @@ class Device:
         return self.exchange.take(int(schedule.device[source]), self.rank, row)
 
     def _swap(self, stage: int, ranks: list[int], step: RingStep) -> Content:
-        """Send one chunk to the next rank of a ring and return the chunk that arrives from the rank before; measure both together."""
+        """Send one chunk to the next rank of a ring and return the chunk from the previous rank. Both are one span."""
         place = ranks.index(self.rank)
         right, left = ranks[(place + 1) % len(ranks)], ranks[place - 1]
         name = self.job.ring_message(stage, step.number)
         start = time.perf_counter()
-        # put before take: if all ranks waited first, nobody would send
+        # put before take: if every rank first waited for a chunk, no rank would send one
         self.exchange.put(self.rank, right, name, Message(step.content, start + self.job.ring_step))
         arrived: Content = self.exchange.take(left, self.rank, name)
         self.exchange.sleep(start + self.job.ring_step)
@@ -167,7 +168,7 @@ class Device:
 
 
 def checked_gradients(whole: Any) -> Floats:
-    """Return the gradients of a stage; raise an error if a ring cannot average them in place."""
+    """Return the gradients of a stage, or raise an error if a ring cannot average them in place."""
     if not (isinstance(whole, np.ndarray) and whole.ndim == 1 and whole.dtype == np.float64 and whole.flags.writeable):
         wanted = "gradients must return an array of float64 with one axis that the ring can write to"
         raise HybridLabError(f"{wanted}, not {short_repr(whole)}", "wrong-type")

@@ -1,4 +1,4 @@
-"""The launcher of an engine's processes: it starts them, gives them jobs, watches them and ends them."""
+"""The launcher of an engine's processes: starting them, sending them jobs, watching them and ending them."""
 
 import os
 import pickle
@@ -27,34 +27,34 @@ if TYPE_CHECKING:
     from multiprocessing.connection import Connection, Listener
 
 MOST_PROCESSES = 64
-STARTS = 120.0  # seconds that the processes may take to start
-LEAVES = 1.0  # seconds that they may take to end by themselves after the last run
-ENDS = 30.0  # seconds until a process has ended whose connection has, and until a rank has ended that others cannot reach
-LAST_LINES = 12  # of what the processes have printed, in an error
+STARTS = 120.0  # seconds; the longest time that the processes may need to start
+LEAVES = 1.0  # seconds; the longest time that processes have to end by themselves after the last run
+ENDS = 30.0  # seconds; the longest wait for the end of a process that has lost its connection or that other ranks cannot reach
+LAST_LINES = 12  # an error quotes at most this many lines of the processes' output
 
 
 class Group:
     """Processes of an engine that run jobs together, one process for each rank.
 
-    Starting processes takes seconds. A group starts them once for several runs: give it to :func:`run` as its ``engine``. Use it in a
-    ``with`` statement, which ends the processes. A fault ends them, too.
+    Starting processes takes seconds. A group starts its processes once for several runs: give the group to :func:`run` as ``engine``. Use a
+    group in a ``with`` statement, which ends the processes. A fault in a run ends the processes, too.
 
-    The launcher has a connection to each process. The end of a process ends its connection, so the launcher notices it at once. The end
-    of the launcher ends all connections, and then each process ends itself.
+    The launcher has a connection to each process. When a process ends, its connection ends, and the launcher notices this immediately. When
+    the launcher ends, all connections end, and then each process ends itself.
 
     Parameters
     ----------
     engine : {"mpi", "torch"}
         "mpi" starts the processes with mpiexec. "torch" starts processes that use torch.distributed with gloo.
     ranks : int
-        The number of processes. A run uses the first of them, as many as it has ranks.
+        The number of processes. A run with R ranks uses the first R processes.
     patience : float
         A rank that stands at one place for this many seconds longer than the costs allow there counts as hanging.
 
     Raises
     ------
     HybridLabError
-        The engine is not installed, or its processes do not start. The error contains the last lines that they have printed.
+        The engine is not installed, or its processes do not start. The error contains the last lines that the processes have printed.
     """
 
     def __init__(self, engine: str, ranks: int, *, patience: float = 60.0) -> None:
@@ -64,7 +64,7 @@ class Group:
         self._connections: dict[int, Connection[Any, Any]] = {}
         self._processes: list[subprocess.Popen[bytes]] = []
         self._pids: list[int] = []
-        self._jobs = self._read = 0  # the number of the last job, and the bytes of output that were read
+        self._jobs = self._read = 0  # the number of the last job, and the number of bytes of output already read
         try:
             self._start()
         except BaseException:
@@ -73,30 +73,32 @@ class Group:
 
     def _start(self) -> None:
         """Start the processes, and wait until all of them have connected."""
-        from multiprocessing.connection import Listener  # a notebook that runs in a browser has no such module
+        from multiprocessing.connection import Listener  # imported here, because Python in a browser does not have this module
 
         program = ["-c", f"from hybridlab.engines.worker import serve; serve({self.engine!r}, {str(self._folder)!r}, {self.ranks})"]
         commands = ENGINES[self.engine].commands(self.ranks, program)
         self._board = Board(self.ranks, self._folder / "board", new=True)
-        key = os.urandom(32)  # other users of this machine can reach the port, but they do not know the key
+        key = os.urandom(32)  # protects the port from other users of this machine
         with Listener(("127.0.0.1", 0), backlog=self.ranks, authkey=key) as listener, self._output.open("ab") as output:
-            (self._folder / "launcher").write_bytes(pickle.dumps((listener.address, key)))  # nobody else can read the folder
-            # one thread for each rank's arithmetic: ranks that start several would compete for the cores
+            (self._folder / "launcher").write_bytes(pickle.dumps((listener.address, key)))  # only this user can read the folder
+            # one thread for the arithmetic of each rank: with more threads the ranks would compete for the cores
             environment = os.environ | {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "PYTHONUNBUFFERED": "1"}
-            environment["PYTHONPATH"] = os.pathsep.join(each for each in sys.path if each)  # ranks can import what this process can
+            environment["PYTHONPATH"] = os.pathsep.join(
+                each for each in sys.path if each
+            )  # so that the processes can import the same modules
             for command, variables in commands:
                 self._processes.append(
-                    subprocess.Popen(  # noqa: S603  # our own program
+                    subprocess.Popen(  # noqa: S603  # the command is our own
                         command,
                         env=environment | variables,
                         stdin=subprocess.DEVNULL,
                         stdout=output,
                         stderr=subprocess.STDOUT,
-                        start_new_session=True,  # Ctrl-C is for the launcher, which then ends the others
+                        start_new_session=True,  # Ctrl-C stops only the launcher, which then ends the processes
                     )
                 )
             self._greet(listener)
-        (self._folder / "launcher").unlink()  # from now on a keeper outlives its rank
+        (self._folder / "launcher").unlink()  # from now on, a keeper stays alive when its rank ends
 
     def _greet(self, listener: "Listener") -> None:
         """Wait until every process has connected and has sent its rank."""
@@ -111,7 +113,7 @@ class Group:
                 strangers.append(listener.accept())
             for each in [each for each in strangers if each in ready]:
                 strangers.remove(each)
-                with suppress(EOFError):  # the process has ended, which is found below
+                with suppress(EOFError):  # the process has ended; the check of ``ended`` below finds this
                     rank, pids = each.recv()
                     self._connections[rank] = each
                     self._pids += pids
@@ -121,7 +123,7 @@ class Group:
                 raise RunFailed(f"only {seen}{self._last_lines()}", "not-started")
 
     def run(self, job: Job, arguments: dict[str, Any], progress: Progress | None = None) -> Measured:
-        """Run a job on the first processes; after an error no process is left, and the group cannot run any more."""
+        """Return the measurements of a job, run on the first processes. An error ends all processes and the whole group."""
         import cloudpickle
 
         if not self._connections:
@@ -131,7 +133,7 @@ class Group:
             raise HybridLabError(f"{wanted}, but {self.ranks} were started: start {job.ranks}", "wrong-number-of-processes")
         try:
             data = cloudpickle.dumps(arguments)
-        except Exception as why:  # what the caller's own objects raise when they are pickled
+        except Exception as why:  # pickling the caller's objects can raise any error
             message = f"each rank gets a copy of the work, but {short_repr(arguments['work'])} cannot be copied to another process"
             raise HybridLabError(f"{message}: {why}", "not-picklable") from why
         self._jobs += 1
@@ -154,7 +156,7 @@ class Group:
         return Measured(np.array(times), spans, tuple(answer.result for answer in ranks), self._new_output())
 
     def _answers(self, watch: FaultWatch, report: Callable[[], None]) -> dict[int, Answer]:
-        """Wait for the answer of every rank, or raise the first fault. Call ``report`` now and then."""
+        """Return the answer of every rank, or raise the first fault. Call ``report`` regularly while waiting."""
         from multiprocessing.connection import wait
 
         answers: dict[int, Answer] = {}
@@ -178,7 +180,7 @@ class Group:
         return answers
 
     def _look_for_an_end(self, ranks: dict[Any, int], watch: FaultWatch, seconds: float) -> None:
-        """Raise the error of a rank whose process has ended. Others may report that they cannot reach it, which is only a consequence."""
+        """Raise the error of a rank whose process has ended. Errors of ranks that cannot reach this process are only a consequence."""
         from multiprocessing.connection import wait
 
         left, end = list(ranks), time.monotonic() + seconds
@@ -188,7 +190,7 @@ class Group:
             left = [each for each in left if each not in ready]
 
     def _answer(self, connection: Any, rank: int, watch: FaultWatch) -> Answer:
-        """Return the answer of a rank; raise an error if its process has ended."""
+        """Return the answer of a rank, or raise an error if its process has ended."""
         try:
             answer: Answer = connection.recv()
         except (EOFError, OSError):
@@ -196,11 +198,11 @@ class Group:
         return answer
 
     def _how_it_ended(self, rank: int) -> str:
-        """Return in words how the process of a rank has ended, with what it has printed last."""
+        """Return a text: how the process of a rank has ended, and the last lines that the processes have printed."""
         code = None
         if len(self._processes) > 1:  # each rank is a child of this process
             with suppress(subprocess.TimeoutExpired):
-                code = self._processes[rank].wait(ENDS)  # the connection can end shortly before the process
+                code = self._processes[rank].wait(ENDS)  # the connection can end a moment before the process ends
         by = f"signal {signal.Signals(-code).name} ended it" if code and code < 0 else "it was killed, or it left Python"
         return f"{by}{self._last_lines()}"
 
@@ -209,7 +211,7 @@ class Group:
         return self._folder / "output"
 
     def _new_output(self) -> str:
-        """Return what the processes have printed since the last call."""
+        """Return the text that the processes have printed since the last call."""
         with self._output.open("rb") as file:
             file.seek(self._read)
             text = file.read()
@@ -217,7 +219,7 @@ class Group:
         return text.decode(errors="replace")
 
     def _last_lines(self) -> str:
-        """Return the last lines that the processes have printed, for the end of an error; "" if there are none."""
+        """Return the last lines that the processes have printed, as the end of an error message ("" without lines)."""
         lines = self._new_output().strip().splitlines()[-LAST_LINES:]
         return "; it printed: " + " | ".join(lines) if lines else ""
 
@@ -228,7 +230,7 @@ class Group:
         self.close()
 
     def close(self) -> None:
-        """End the processes; they get a second to end by themselves."""
+        """End the processes. Each process first has one second to end by itself."""
         for connection in self._connections.values():
             with suppress(OSError):  # the process may have ended already
                 connection.send(None)
@@ -239,7 +241,7 @@ class Group:
         self._kill()
 
     def _kill(self) -> None:
-        """End all processes at once, wait until they are gone, and remove their folder."""
+        """Kill all processes without delay, wait until they have ended, and remove their folder."""
         for connection in self._connections.values():
             connection.close()
         self._connections = {}
@@ -248,14 +250,14 @@ class Group:
                 os.kill(pid, signal.SIGKILL)
         for process in self._processes:
             with suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)  # with its children
-            process.wait()  # so that it does not stay in the table of processes
+                os.killpg(process.pid, signal.SIGKILL)  # the process and its children
+            process.wait()  # reads the exit code, so that no zombie process is left
         _wait_until_gone(self._pids)
         shutil.rmtree(self._folder, ignore_errors=True)
 
 
 def _wait_until_gone(pids: Sequence[int]) -> None:
-    """Wait until none of these processes lives; a process that has ended does not count, even if nobody has read its exit code yet."""
+    """Wait until all these processes have ended. A zombie process (ended, but its exit code is unread) counts as ended."""
     left = list(pids)
     while left:
         left = [pid for pid in left if _lives(pid)]
@@ -270,15 +272,15 @@ def _lives(pid: int) -> bool:
         return False
     try:
         state = Path(f"/proc/{pid}/stat").read_text()
-    except OSError:  # it has gone just now, or this system has no such files
+    except OSError:  # the process has just ended, or this system has no folder /proc
         return not Path("/proc/self/stat").exists()
-    return state.rpartition(")")[2].split()[0] not in "ZX"  # a name can contain spaces; Z and X have ended
+    return state.rpartition(")")[2].split()[0] not in "ZX"  # zombie or dead; the name in brackets can contain spaces
 
 
 def _measured_rows(job: Job, times: Any) -> list[dict[str, Any]]:
-    """Return what was measured until a run failed: a dict for each operation that ended, in the order of time."""
+    """Return the operations that ended before a run failed: one dict for each operation, ordered by start."""
     start, end = np.array(times).swapaxes(0, 1)
-    zero, found = np.nanmin(start) if np.isfinite(end).any() else 0.0, []  # nanmin warns if there is nothing but NaN
+    zero, found = np.nanmin(start) if np.isfinite(end).any() else 0.0, []  # nanmin warns if all values are NaN
     for step, row in np.argwhere(np.isfinite(end)).tolist():
         op, device = job.schedule.ops[row], int(job.schedule.device[row])
         named = {"step": step, "device": device, "op": str(op), "kind": str(op.kind), "stage": op.stage, "microbatch": op.microbatch}

@@ -1,4 +1,4 @@
-"""One run of a schedule: the values that all engines share before it starts, and the timelines from its measured times."""
+"""One run of a schedule ('job'): its checked arguments, the same for all engines, and the timelines from its measured times."""
 
 from collections import defaultdict
 from collections.abc import Callable, Mapping
@@ -24,47 +24,48 @@ from hybridlab.wire import WireFormat
 
 LONGEST_SLEEP = 600.0  # seconds
 MOST_STEPS = 10_000
-MOST_DEVICES_NAMED = 8  # the error of a deadlock names at most this many devices
+MOST_DEVICES_NAMED = 8  # at most this many devices are named in the error of a deadlock
 FREE = Costs(forward=0, backward=0)
-START, END, OPTIMISER_PLACE = -1, -2, -3  # places of a rank outside its operations and rings
-Progress = Callable[[int, int], object]  # takes the number of steps done and the number of all steps
-SpanRow = tuple[int, int, float, float, int, int, int, int]  # kind, device, start, end, stage, chunk, step, peer
+START, END, OPTIMISER_PLACE = -1, -2, -3  # places that are neither an operation nor a ring
+Progress = Callable[[int, int], object]  # (number of finished steps, number of all steps)
+SpanRow = tuple[int, int, float, float, int, int, int, int]  # (kind, device, start, end, stage, chunk, step, peer)
 
 
 @dataclass(frozen=True, eq=False)
 class Job:
     """The values that all ranks of a run share; all times are in seconds, except those in ``costs``.
 
-    A place of a rank is a whole number: the row of an operation, the number of operations plus a stage for the ring of this stage, or
-    ``START``, ``END`` or ``OPTIMISER_PLACE``. The name of a message is a whole number as well: the row that needs it, or the number that
-    :meth:`ring_message` gives. A rank that waits for all others waits for ``START`` or ``END``.
+    A place says what a rank is doing. It is a whole number: (1) the row of an operation; (2) the number of operations plus s, for the ring
+    of stage s; (3) ``START``, ``END`` or ``OPTIMISER_PLACE``. The name of a message is a whole number, too: the row that needs the message,
+    or for a ring the number from :meth:`ring_message`. ``START`` and ``END`` are also the names of the two meetings, where each rank waits
+    for all other ranks.
 
     Parameters
     ----------
     schedule : Replicated
-        The operations of all ranks; a row is one operation of one rank.
+        The operations of all ranks. Each row is one operation of one rank.
     costs : Costs
         The times of operations and messages, with a unit.
     holders : array, shape (stages, holders)
         The ranks that average the gradients of each stage.
     ring_order : tuple of int
-        The stages in the order in which their rings run. All devices use the same order, which prevents deadlock.
+        The stages in the order in which their rings run. All devices use the same order, because different orders can cause a deadlock.
     readers : dict
         For each row, the rows that need its output.
     durations : list
         The duration of each row.
     delays : list
-        For each row, the latency of the message that it waits for; 0 if it waits for no message.
+        For each row, the latency of the message that the row needs; 0 if the row needs no message.
     ring_step : float
         The duration of one step of a ring.
     optimiser : float
         The duration of a device's optimiser.
     work : StepWork
-        What the operations compute.
+        The arithmetic of the operations.
     wire : WireFormat, optional
         The format of the messages of the rings; None for float64.
     steps : int
-        How often the step runs.
+        The number of steps.
     wait, lost
         As for :func:`~hybridlab.engines.run`.
     """
@@ -94,7 +95,7 @@ class Job:
         return self.schedule.ops[place] if 0 <= place < self.schedule.kind.size else None
 
     def words(self, place: int) -> str:
-        """Return a place in words, for errors: ``2F0, the forward of ...``, ``the ring of stage 1``, ``the start``."""
+        """Return a description of a place for errors, such as ``2F0, the forward of ...``, ``the ring of stage 1`` or ``the start``."""
         op = self.op_at(place)
         if op is not None:
             return f"{op}, {op.words}"
@@ -104,21 +105,21 @@ class Job:
 
     def ring_message(self, stage: int, step: int) -> int:
         """Return the name of the message that a rank of the ring of a stage receives in a step of this ring."""
-        # above the rows of operations; a ring of D ranks has 2(D-1) steps, so 2D numbers for each stage are enough
+        # numbers after the rows of operations; a ring of D ranks has 2(D-1) steps, so 2D numbers for each stage are enough
         return int(self.schedule.kind.size + 2 * stage * self.holders.shape[1] + step)
 
     def failed(self, rank: int, place: int, why: BaseException) -> RunFailed:
-        """Return the error of a run that ended because the device ``rank`` failed at a place; its cause is ``why``."""
+        """Return the error for a run that ended because the device ``rank`` failed at a place. The cause is the error ``why``."""
         try:
             text = f"{type(why).__name__}: {why}"
-        except Exception:  # a broken __str__ can raise any error, which must not hide the first error
+        except Exception:  # a broken __str__ can raise any error, but the caller must see the error ``why``
             text = type(why).__name__
         fault = RunFailed(f"device {rank} failed at {self.words(place)}: {text}", "device-failed", rank, self.op_at(place))
         fault.__cause__ = why
         return fault
 
     def deadlock(self, waits: Mapping[int, int]) -> Deadlock:
-        """Return the error for devices that all wait; the key of each message or meeting is the device that waits for it."""
+        """Return the error for a deadlock. ``waits`` has for each device the name of the message or meeting for which the device waits."""
         stuck = [self._stuck(rank, name) for rank, name in sorted(waits.items())]
         first = "; ".join(problem.sentence for problem in stuck[:MOST_DEVICES_NAMED])
         unnamed = len(stuck) - MOST_DEVICES_NAMED
@@ -126,7 +127,7 @@ class Job:
         return Deadlock(f"every device waits and no message is on its way: {first}{more}", "deadlock", tuple(stuck))
 
     def _stuck(self, rank: int, name: int) -> Problem:
-        """Return the problem of a device that waits for a message or a meeting."""
+        """Return a description of what one device waits for: a message or a meeting."""
         op, size = self.op_at(name), self.schedule.kind.size
         if op is not None:
             source = int(self.schedule.source[name])
@@ -153,7 +154,7 @@ def checked_job(
     wait: Any = True,
     lost: Any = (),
 ) -> Job:
-    """Return the values that all ranks of a run share, or raise an error if the arguments cannot be run."""
+    """Return the job of a run, or raise an error if its arguments are invalid."""
     if not isinstance(schedule, Schedule):
         raise HybridLabError(f"an engine runs the Schedule of one pipeline, not {short_repr(schedule)}", "not-a-schedule")
     if not isinstance(costs, Costs | None):
@@ -201,7 +202,7 @@ def checked_job(
 
 
 def report_steps(job: Job, times: Floats, progress: Progress | None) -> Callable[[], None]:
-    """Return a function that calls ``progress`` with the number of steps that rank 0 has finished, if it is larger than before."""
+    """Return a function that reports progress: if rank 0 has finished further steps, the function calls ``progress`` with their number."""
     last, reported = int(np.flatnonzero(job.schedule.device == 0)[-1]), 0
 
     def report() -> None:
@@ -224,13 +225,13 @@ class Measured(NamedTuple):
     Parameters
     ----------
     times : array, shape (steps, 2, operations)
-        Start and end of each operation, in seconds of one clock.
+        Start and end of each operation, in seconds. All ranks use the same clock.
     spans : list of lists
         For each step, the steps of rings and the optimisers of all ranks.
     results : tuple
         What :meth:`StepWork.result` returned for each rank.
     output : str
-        The text that the ranks have printed, if they are processes.
+        The text that the ranks have printed. Empty for threads.
     """
 
     times: Floats
@@ -245,23 +246,23 @@ def timelines(job: Job, measured: Measured) -> tuple[Timeline, ...]:
 
 
 def _timeline(job: Job, start: Floats, end: Floats, rows: list[SpanRow]) -> Timeline:
-    """Return the timeline of one step, which begins at 0, in the unit of the costs."""
+    """Return the timeline of one step, in the unit of the costs. The first operation starts at 0."""
     zero, second = start.min(), in_a_second(job.costs.unit, "a run")
     ran = Timeline(job.schedule, (start - zero) * second, (end - zero) * second, unit=job.costs.unit)
     by_kind = sorted(rows, key=lambda row: row[0])
     kind, device, begin, finish, stage, chunk, step, peer = map(np.array, zip(*by_kind, strict=True))
     spans = Spans(kind, device, (begin - zero) * second, (finish - zero) * second, stage=stage, chunk=chunk, step=step, peer=peer)
-    if job.wait:  # messages are not measured: they last from the end of an operation for the latency of the costs
+    if job.wait:  # messages are not measured: each message starts at the end of its operation and lasts for the latency in the costs
         spans = join_spans(*message_spans(ran, job.costs), spans)
     return Timeline(ran.schedule, ran.start, ran.end, spans, ran.unit)
 
 
 def _checked_lost(schedule: Schedule, lost: Any) -> frozenset[Op]:
-    """Return the operations that ``lost`` names, or raise an error if the schedule does not have one of them."""
+    """Return the operations named in ``lost``, or raise an error if one of them is not in the schedule."""
     wanted = "lost names operations of the schedule, such as ['0F1']"
     if isinstance(lost, str):
         raise HybridLabError(f"{wanted}, not {short_repr(lost)}", "not-a-list")
     named = [Op.parse(each) if isinstance(each, str) else each for each in each_of(lost, wanted)]
     for op in named:
-        schedule.needs(op)  # raises for an operation that the schedule does not have
+        schedule.needs(op)  # raises if the operation is not in the schedule
     return frozenset(named)

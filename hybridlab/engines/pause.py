@@ -8,20 +8,20 @@ from itertools import pairwise
 from hybridlab.checks import short_repr
 from hybridlab.errors import HybridLabError
 
-TICK = 0.0005  # seconds between two readings of the clock
+TICK = 0.0005  # seconds between two readings of time.perf_counter
 
 
 def longest_pause(call: Callable[[], object]) -> float:
     """Return the longest time in which other threads could not run Python during ``call``, divided by the duration of the call.
 
-    A second thread reads the clock every half millisecond. A result near 0 means that the second thread could run during the call. This
-    is the case for sleeping and for numpy's matrix products. A result near 1 means that the call did not release the interpreter.
+    A second thread reads the clock every half millisecond. A result near 0 means that the second thread could run during the call. Sleeping
+    and numpy's matrix products give results near 0. A result near 1 means that the call did not release the interpreter lock (GIL).
 
     Parameters
     ----------
     call : callable
-        A function without arguments. It should last some tenths of a second, since the system and the interpreter switch
-        threads only every few milliseconds.
+        A function without arguments. The call should last some tenths of a second, because the system and the interpreter switch threads
+        only every few milliseconds.
 
     Returns
     -------
@@ -31,7 +31,7 @@ def longest_pause(call: Callable[[], object]) -> float:
     Raises
     ------
     HybridLabError
-        ``call`` cannot be called, or a second thread cannot be started. Errors of ``call`` itself pass through.
+        ``call`` cannot be called, or a second thread cannot be started. Errors that ``call`` raises reach the caller unchanged.
 
     Examples
     --------

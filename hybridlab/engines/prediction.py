@@ -1,4 +1,4 @@
-"""Prediction from measured times: simulation and closed forms, with the times of operations that really ran."""
+"""Predictions of a makespan by simulation and by closed forms, from measured times of operations."""
 
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
@@ -14,13 +14,13 @@ from hybridlab.schedule import Operations, Schedule
 from hybridlab.simulation import simulate, simulate_rows
 from hybridlab.timeline import Timeline
 
-Form = Callable[[Schedule, float, float, float, float], float]  # takes a schedule and the times F, B, W and C; returns the makespan
+Form = Callable[[Schedule, float, float, float, float], float]  # (schedule, F, B, W, C) -> makespan
 
 
 def replay(timeline: Timeline, p2p: float = 0.0) -> Timeline:
-    """Return the simulated timeline in which each operation takes exactly as long as it took in a measured one.
+    """Return a simulated timeline with the measured duration of each operation.
 
-    The difference between both timelines is the time that the model does not know: between two operations of a device, and for messages.
+    The measured makespan differs by the time that the simulation does not include: gaps between operations of a device, and messages.
 
     Parameters
     ----------
@@ -32,7 +32,7 @@ def replay(timeline: Timeline, p2p: float = 0.0) -> Timeline:
     Returns
     -------
     Timeline
-        The operations alone, without spans. The first of them starts at 0.
+        The simulated operations, without spans. The first operation starts at 0.
 
     Raises
     ------
@@ -51,21 +51,21 @@ def replay(timeline: Timeline, p2p: float = 0.0) -> Timeline:
 
 
 def cross_prediction(schedule: Operations, measured: Timeline | Sequence[Timeline], p2p: float = 0.0) -> Timeline:
-    """Return the timeline of a schedule, simulated with times that were measured in steps of another schedule.
+    """Return the simulated timeline of a schedule, with times that were measured in steps of another schedule.
 
     Parameters
     ----------
     schedule : Schedule or Replicated
-        The schedule to predict. It may have another number of chunks.
+        The schedule to predict. The number of chunks may differ from the measured schedule.
     measured : Timeline or sequence of Timeline
-        Measured steps of the other schedule, on as many devices.
+        Measured steps of the other schedule, on the same number of devices.
     p2p : float
         The latency of all messages, in the unit of the timelines.
 
     Raises
     ------
     HybridLabError
-        The steps are not timelines of one schedule, or they ran on another number of devices.
+        The steps are not timelines of one schedule, or they ran on a different number of devices.
 
     Examples
     --------
@@ -81,7 +81,7 @@ def cross_prediction(schedule: Operations, measured: Timeline | Sequence[Timelin
 def formula_prediction(
     schedule: Schedule, measured: Timeline | Sequence[Timeline], p2p: float = 0.0, *, slowest: bool = False
 ) -> float | None:
-    """Return the makespan by the closed form of a schedule. It takes one time for all devices: the mean of the measured times.
+    """Return the makespan from the closed form of a schedule. The closed form takes the mean of the measured times over the devices.
 
     Parameters
     ----------
@@ -92,12 +92,12 @@ def formula_prediction(
     p2p : float
         The latency of all messages, in the unit of the timelines.
     slowest : bool
-        With True the time for all devices is that of the slowest one.
+        With True, the closed form takes the largest of the measured times over the devices instead of the mean.
 
     Returns
     -------
     float or None
-        In the unit of the timelines. None if there is no closed form for this schedule, its sizes and these times.
+        In the unit of the timelines. None if no closed form covers this schedule with these sizes and times.
 
     Examples
     --------
@@ -117,7 +117,7 @@ def formula_prediction(
 
 
 def _form(formula: Callable[..., float], *, chunks: bool = False, split: bool = False) -> Form:
-    """Return a function that calls a closed form with the sizes and times that it takes; with split backwards it has no latency."""
+    """Return a function that calls a closed form with the right arguments. A closed form for split backwards takes no latency."""
 
     def form(schedule: Schedule, forward: float, backward: float, weight: float, p2p: float) -> float:
         if split and p2p:
@@ -144,7 +144,7 @@ FORMS: Mapping[str, Form] = MappingProxyType(
 
 
 def times_of_steps(measured: Timeline | Sequence[Timeline], p2p: float = 0.0) -> Costs:
-    """Return the costs that measured steps of one schedule show: for each time, the median of :meth:`Costs.from_timeline` over the steps.
+    """Return the costs from measured steps of one schedule: each time is the median of :meth:`Costs.from_timeline` over the steps.
 
     Parameters
     ----------
@@ -156,7 +156,7 @@ def times_of_steps(measured: Timeline | Sequence[Timeline], p2p: float = 0.0) ->
     Raises
     ------
     HybridLabError
-        There is no step, or they are of several schedules.
+        The list of steps is empty, or the steps belong to several schedules.
 
     Examples
     --------
@@ -168,18 +168,18 @@ def times_of_steps(measured: Timeline | Sequence[Timeline], p2p: float = 0.0) ->
     first, *others = [_checked_timeline(each) for each in steps] or [_checked_timeline(None)]  # an empty list raises
     if any(each.schedule != first.schedule or each.unit != first.unit for each in others):
         raise HybridLabError(
-            "measured steps are steps of one schedule, in one unit: give those of each schedule apart", "several-schedules"
+            "the measured steps belong to several schedules or units: give the steps of one schedule, in one unit", "several-schedules"
         )
     found = [Costs.from_timeline(each) for each in (first, *others)]
-    # the median, because a machine that is busy for a moment makes one step much slower
+    # the median, because a machine that is busy for a moment makes a single step much slower
     middle = {name: np.median([getattr(each, name) for each in found], axis=0) for name in ("forward", "backward", "weight_share")}
     return Costs(**middle, p2p=p2p, unit=first.unit)
 
 
 def _checked_timeline(timeline: Any) -> Timeline:
-    """Return ``timeline``; raise an error if it is not a timeline of one setting."""
+    """Return ``timeline``, or raise an error if it is not a timeline of one setting."""
     if not isinstance(timeline, Timeline):
-        raise HybridLabError(f"this takes a measured Timeline, not {short_repr(timeline)}", "not-a-timeline")
+        raise HybridLabError(f"a prediction takes a measured Timeline, not {short_repr(timeline)}", "not-a-timeline")
     if timeline.start.ndim != 1:
-        raise HybridLabError("this takes a timeline of one setting: pick one with at()", "several-settings")
+        raise HybridLabError("a prediction takes a timeline of one setting: choose one with timeline.at()", "several-settings")
     return timeline

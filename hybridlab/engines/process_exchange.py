@@ -1,4 +1,4 @@
-"""The exchange of one rank that has a process of its own: messages as bytes, and places on the board."""
+"""The exchange of a rank with its own process: the rank sends messages as bytes and notes its places on the board."""
 
 import pickle
 import time
@@ -24,10 +24,10 @@ class Transport(Protocol):
         """Wait until all processes of the run have called this method."""
 
     def sleep(self, until: float) -> None:
-        """Sleep until ``time.perf_counter`` reaches a time; messages go on."""
+        """Sleep until ``time.perf_counter`` reaches a time. Messages move during the sleep."""
 
     def finish(self) -> None:
-        """Wait until everything that this process has sent has left it."""
+        """Wait until all sends of this process have ended."""
 
 
 class ProcessExchange:
@@ -38,11 +38,11 @@ class ProcessExchange:
     rank : int
         The rank of this process.
     transport : Transport
-        What carries the messages.
+        The transport of the messages.
     board : Board
-        Where the rank notes its places.
+        The board on which the rank notes its places.
     report : callable
-        ``report(fault, lost)`` sends an error to the launcher; ``lost`` says whether the transport raised it.
+        ``report(fault, lost)`` sends an error to the launcher. ``lost`` says whether the transport raised the error.
     """
 
     def __init__(self, rank: int, transport: Transport, board: Board, report: Callable[[BaseException, bool], None]) -> None:
@@ -56,11 +56,11 @@ class ProcessExchange:
             self._transport.send(receiver, name, data)
 
     def take(self, sender: int, receiver: int, name: int) -> Any:
-        """Wait until a message is there and usable, and return its content."""
+        """Wait until a message has arrived and can be used. Return its content."""
         self._board.note(self._rank, WAITS, name=name)
         with self._noting_errors():
             data = self._transport.receive(sender, name)
-        content, usable = pickle.loads(data)  # noqa: S301  # it comes from a rank of the same run
+        content, usable = pickle.loads(data)  # noqa: S301  # the data come from a rank of this run
         self._board.note(self._rank, RUNS)
         self.sleep(usable)
         return content
@@ -78,24 +78,24 @@ class ProcessExchange:
             self._transport.sleep(until)
 
     def stand(self, device: int, place: int) -> None:
-        """Note the place at which the device stands now."""
+        """Note the current place of the device."""
         self._board.note(device, RUNS, place)
 
     def stop(self, fault: BaseException) -> NoReturn:
         """Send an error to the launcher, and wait until it ends this process."""
         self._report(fault, self._lost)
-        while True:  # a process that ends by itself would look like a second fault
+        while True:  # wait, because the launcher would take the end of this process for a second fault
             time.sleep(1)
 
     def leave(self) -> None:
-        """Send what has not been sent yet, and note that the device has finished."""
-        self._board.note(self._rank, WAITS, name=END)  # if the others never take the messages, this counts as waiting
+        """Finish all sends, and note that the device has finished."""
+        self._board.note(self._rank, WAITS, name=END)  # if the receivers never take the messages, the watch finds a deadlock
         self._transport.finish()
         self._board.note(self._rank, DONE)
 
     @contextmanager
     def _noting_errors(self) -> Iterator[None]:
-        """Remember if the transport raises an error: then another rank has ended, most likely."""
+        """Record that the transport raised an error. The usual reason is that another rank has ended."""
         try:
             yield
         except Exception:

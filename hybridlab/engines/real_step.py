@@ -1,4 +1,4 @@
-"""The work of one training step of a small network: the arithmetic of each operation that the ranks of a run compute."""
+"""The real arithmetic of one training step of a small network, operation by operation."""
 
 from typing import Any
 
@@ -15,11 +15,11 @@ from hybridlab.training.stages import Activations, Halfway, stages_of
 
 
 class RealStep(StepWork):
-    """The work of one training step of a small network, for the engine "threads", in which all ranks share this object.
+    """The arithmetic of one training step of a small network, for the engine "threads". All ranks share one object.
 
-    Devices do not share activations or gradients. They exchange only messages. After the run, ``loss`` is the mean loss over all
-    samples, and ``gradients(rank, stage)`` returns the gradient of this mean on every rank that holds the stage. Each run adds to the
-    same gradients, so each step needs a new ``RealStep``.
+    Ranks do not read each other's activations or gradients. They exchange only messages. After the run, ``loss`` is the mean loss over all
+    samples, and ``gradients(rank, stage)`` returns the gradient of this mean loss for every rank that holds the stage. A second run would
+    add to the gradients of the first run, so create a new ``RealStep`` for each step.
 
     Parameters
     ----------
@@ -34,7 +34,7 @@ class RealStep(StepWork):
     labels : array, shape (replicas, microbatches, samples)
         The class of each sample, a whole number from 0.
     rank : int, optional
-        The only rank that this object works for, if each rank has an object of its own. None: it works for all ranks.
+        With a rank, the object computes for this rank alone (each rank has its own object). With None, the object computes for all ranks.
 
     Raises
     ------
@@ -65,7 +65,7 @@ class RealStep(StepWork):
         if self._labels.ndim != 3 or not self._labels.size or self._labels.shape[1] != schedule.microbatches:
             wanted = f"shape (replicas, {schedule.microbatches}, samples, {network.sizes[0]}) with as many microbatches as the schedule"
             raise HybridLabError(f"inputs must have {wanted}, not {self._inputs.shape}", "wrong-shape")
-        network.unpacked(weights)  # raises for another number of parameters
+        network.unpacked(weights)  # raises if the number of parameters is wrong
         if weights.ndim != 1:
             wanted = f"weights must be one vector for all devices, shape ({network.parameters},)"
             raise HybridLabError(f"{wanted}, not {weights.shape}", "wrong-shape")
@@ -75,7 +75,7 @@ class RealStep(StepWork):
         self._gradients = {place: np.zeros(by_stage[place[1]].shape) for place in places if rank in (None, place[0])}
         self._sums = {place: network.unpacked(own, cut[place[1]]) for place, own in self._gradients.items()}  # views of the gradients
         self._losses = np.zeros(self._labels.shape[:2])
-        # All threads share these two dicts. Each entry is used by one thread only: its key begins with the rank of this thread.
+        # All threads share these two dicts, but each thread uses only the keys that begin with its own rank.
         self._activations: dict[tuple[int, int, int], Activations] = {}
         self._halfway: dict[tuple[int, int, int], Halfway] = {}
 
@@ -95,7 +95,7 @@ class RealStep(StepWork):
             raise HybridLabError(f"rank {short_repr(rank)} holds no gradients of stage {short_repr(stage)}", "not-held") from None
 
     def work(self, rank: int, op: Op, message: Any) -> Floats | None:
-        """Compute ``op`` and return the array that another stage needs, or None if no stage needs one.
+        """Compute ``op`` and return the array for another stage, or None if no other stage needs an array.
 
         A forward returns the output of its stage. A backward or an input gradient returns the gradient with respect to the stage's input.
 
@@ -106,7 +106,7 @@ class RealStep(StepWork):
         op : Op
             The operation.
         message : array, optional
-            The output that the operation needs from another stage.
+            The output of another stage that the operation needs.
         """
         place, stage, last = (rank, op.stage, op.microbatch), self._stages[op.stage], op.stage == self.schedule.stages - 1
         if op.kind is Kind.F:
@@ -122,14 +122,14 @@ class RealStep(StepWork):
         return stage.input_gradient(halfway) if op.stage else None
 
     def _forward(self, place: tuple[int, int, int], message: Any, last: bool) -> Floats | None:
-        """Compute a forward, and return its output; the last stage stores the loss and returns None."""
+        """Compute a forward and return its output. On the last stage, store the loss and return None."""
         rank, stage, microbatch = place
         replica = rank // self.schedule.devices
         stage_input = message if stage else self._inputs[replica, microbatch]
         if not last:
             output, self._activations[place] = self._stages[stage].forward(stage_input)
             return output
-        samples = self._labels[0].size / self.schedule.copies  # of one replica, for one copy of the weights
+        samples = self._labels[0].size / self.schedule.copies  # samples of one replica for each copy of the weights
         losses, self._activations[place] = self._stages[stage].loss(stage_input, self._labels[replica, microbatch], samples)
         self._losses[replica, microbatch] = losses
         return None

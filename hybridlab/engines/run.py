@@ -1,4 +1,4 @@
-"""The function ``run``, which hands a schedule and its work to an engine and returns measured timelines."""
+"""The function ``run``: it runs a schedule on an engine and returns the measured timelines."""
 
 from collections.abc import Iterable
 from typing import Any, NamedTuple
@@ -37,8 +37,8 @@ class RunResult(NamedTuple):
 
     @property
     def timeline(self) -> Timeline:
-        """The timeline of the step with the median makespan; of an even number of steps, the faster of the two in the middle."""
-        # one of the steps that ran, and not a mean of two
+        """The timeline of the step with the median makespan. With an even number of steps, the faster of the two middle steps."""
+        # a step that really ran, so never the mean of two steps
         order = np.argsort([timeline.makespan for timeline in self.timelines], kind="stable")
         return self.timelines[int(order[(len(order) - 1) // 2])]
 
@@ -59,29 +59,29 @@ def run(
     patience: float = 60.0,
     progress: Progress | None = None,
 ) -> RunResult:
-    """Run steps of ``replicas`` pipelines for real, with a thread or a process for each device, and measure them.
+    """Run one or several steps of ``replicas`` pipelines for real, and return the measured times and the results.
 
-    Each rank runs the operations of its device in their order. An operation computes, or it only sleeps. Its cost is the time that it
-    takes at least. Inputs from other devices come as messages. The receiver can use a message when the latency ``p2p`` of the costs has
-    passed since it was sent. The sender does not wait. When all pipelines have ended, each rank runs the rings of its stages and then its
-    optimiser. In a ring of D ranks, each rank sends 2(D-1) messages.
+    Each rank is a thread or a process, and runs the operations of its device in the order of the schedule. An operation computes its work
+    and then sleeps until at least its cost has passed. Inputs from other devices arrive as messages. A sender does not wait. A receiver can
+    use a message when the latency ``p2p`` has passed since the message was sent. When all pipelines have ended, each rank runs the rings of
+    its stages and then its optimiser. In a ring of D ranks, each rank sends 2(D-1) messages.
 
-    If all ranks wait at the same time, no message can arrive any more, and the run ends with an error.
+    If all ranks wait at the same time, no message can arrive any more, and the run ends with the error ``Deadlock``.
 
     Parameters
     ----------
     schedule : Schedule
         The schedule of one pipeline.
     work : StepWork or callable, optional
-        What the operations compute. A function ``work(rank, op, message)`` returns the output of the operation ``op``, and ``message`` is
-        what it returned for the operation that ``op`` needs. None: operations sleep.
+        The arithmetic of the operations. A function ``work(rank, op, message)`` returns the output of the operation ``op``, where
+        ``message`` is the output of the operation that ``op`` needs. With None, operations only sleep.
     costs : Costs, optional
-        The least time of operations and the latency of messages, with a unit. None means 0 ms.
+        The least time of each operation and the latency of messages, with a unit. None means 0 ms.
     engine : {"threads", "mpi", "torch"} or Group
-        "threads" runs a thread for each rank in this process. "mpi" starts a process for each rank with mpiexec, and "torch" starts one
-        that uses torch.distributed with gloo. A :class:`Group` starts the processes once for several runs. In a program that was
-        itself started by mpiexec, srun or torchrun, the program's own processes are the ranks: each of them calls this function, and
-        each gets the whole result.
+        "threads" runs a thread for each rank in this process. "mpi" starts a process for each rank with mpiexec. "torch" starts a process
+        for each rank, with torch.distributed over gloo. A :class:`Group` starts the processes once for several runs. If mpiexec, srun or
+        torchrun has started the calling program, the processes of this program are the ranks: each process calls this function, and each
+        process gets the whole result.
     replicas : int
         The number of pipelines.
     wire : WireFormat, optional
@@ -93,13 +93,13 @@ def run(
     optimiser : float
         The least time of a device's optimiser, in the unit of the costs.
     wait : bool
-        With False no operation waits for a message, and no stage sends one. This is a deliberate fault, for tests and lessons.
+        With False, no operation waits for a message, and no stage sends messages. This is a deliberate fault, for tests and lessons.
     lost : iterable of Op or str
-        Operations whose outputs are never sent to another device. This is a deliberate fault as well.
+        Operations whose outputs are never sent to another device. This is a deliberate fault, too.
     patience : float
         Processes only: a rank that stands at one operation for this many seconds longer than its cost counts as hanging.
     progress : callable, optional
-        Called now and then with the number of steps that rank 0 has finished and the number of all steps.
+        Called regularly as ``progress(finished, steps)``, where ``finished`` is the number of steps that rank 0 has finished.
 
     Returns
     -------
@@ -109,12 +109,12 @@ def run(
     Raises
     ------
     Deadlock
-        All ranks wait. The error names the operation at which each of them waits.
+        All ranks wait. The error names the operation at which each rank waits.
     RunFailed
         A rank raised an error, was killed, or hangs. The error names the rank and the operation, and ``__cause__`` is the error that the
         rank raised. No thread or process is left.
     HybridLabError
-        The costs have several settings or no unit, a sleep would take more than 10 minutes, other arguments cannot be run, or the engine
+        The costs have several settings or no unit, a sleep would take more than 10 minutes, another argument is invalid, or the engine
         cannot be started.
 
     Examples
@@ -138,5 +138,5 @@ def run(
 
 
 def _result(job: Job, measured: Measured) -> RunResult:
-    """Return the result of a run from what the engine has measured."""
+    """Return the result of a run from the engine's measurements."""
     return RunResult(timelines(job, measured), measured.results, measured.output)

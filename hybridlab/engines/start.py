@@ -1,4 +1,4 @@
-"""The engines of processes: the commands that start the processes of each, the way to find a rank, and the transport of messages."""
+"""The engines with processes, "mpi" and "torch": how each starts its processes, finds their ranks, and sends messages."""
 
 import os
 import shutil
@@ -20,7 +20,7 @@ KEEPER_STAYS = 60.0  # seconds after which a keeper ends by itself
 
 
 def mpi_commands(ranks: int, program: list[str]) -> list[tuple[list[str], dict[str, str]]]:
-    """Return the commands that start the processes, each with the variables of its environment: one mpiexec starts all."""
+    """Return the command that starts all processes with one mpiexec, as a list of (command, environment variables)."""
     beside_python = Path(sysconfig.get_path("scripts")) / "mpiexec"
     found = str(beside_python) if os.access(beside_python, os.X_OK) else shutil.which("mpiexec")
     if find_spec("mpi4py") is None:
@@ -32,33 +32,32 @@ def mpi_commands(ranks: int, program: list[str]) -> list[tuple[list[str], dict[s
 
 
 def behind_a_keeper(folder: Path) -> list[int]:
-    """Go on in a child of this process, and return the numbers of both processes.
+    """Fork this process. The child becomes the rank and returns the process ids of both; this process becomes the keeper.
 
-    When a process of mpiexec ends, mpiexec ends all others within milliseconds, also with ``-disable-auto-cleanup``. A launcher that is not
-    quick enough would then find that all of them have ended, and would not know which was the first. So the process that mpiexec has
-    started, the keeper, only waits for its child, which is the rank. If the rank is killed, the keeper stays. mpiexec then sees no end,
-    and all other ranks go on until the launcher ends them. If a rank ends before all have started, its keeper ends as well, so that
-    mpiexec ends, too.
+    When a process of mpiexec ends, mpiexec ends all its other processes within milliseconds, even with ``-disable-auto-cleanup``. The
+    launcher could then not find which process ended first. So the process that mpiexec has started, the keeper, only waits for its child,
+    the rank. If the rank is killed, the keeper stays alive. mpiexec then notices nothing, and all other ranks go on until the launcher ends
+    them. If a rank ends before all ranks have started, its keeper ends too, so that mpiexec ends.
     """
     child = os.fork()
     if not child:
         return [os.getpid(), os.getppid()]
     _, status = os.waitpid(child, 0)
     if status and all_have_started(folder):
-        time.sleep(KEEPER_STAYS)  # the launcher ends it much sooner
-    os._exit(1 if status else 0)  # without the clean-up of Python, which belongs to the child
+        time.sleep(KEEPER_STAYS)  # the launcher kills the keeper much sooner
+    os._exit(1 if status else 0)  # skips the clean-up of Python, because the child does the clean-up
 
 
 def all_have_started(folder: Path) -> bool:
-    """Return whether all processes have connected to the launcher: then it has removed the file with its address."""
+    """Return whether all processes have connected. The launcher then removes the file with its address."""
     return not (folder / "launcher").exists()
 
 
 def rank_in_mpi(folder: Path | None) -> int:
-    """Return the rank of this process. MPI starts with this call, and needs no file in the folder.
+    """Return the rank of this process. The first call starts MPI. MPI does not use the folder.
 
-    MPICH makes a file for the memory that its processes share, and a killed process would leave it behind. So the name of the file is
-    removed as soon as all processes have opened it. The memory itself stays until the last of them ends.
+    MPICH creates a file for the memory that its processes share. Killed processes would leave this file behind. So rank 0 deletes the name
+    of the file as soon as all processes have opened the file. The memory itself exists until the last process ends.
     """
     from mpi4py import MPI
 
@@ -71,27 +70,27 @@ def rank_in_mpi(folder: Path | None) -> int:
 
 
 def names_of_shared_memory() -> set[Path]:
-    """Return the files of MPICH that this process has mapped into its memory; on other systems than Linux, none."""
+    """Return the files of MPICH that this process has mapped into its memory. The set is empty on systems other than Linux."""
     maps = Path("/proc/self/maps")
     lines = maps.read_text().splitlines() if maps.exists() else []
     return {Path(line.split(maxsplit=5)[5]) for line in lines if "/mpich_shm" in line and not line.endswith("(deleted)")}
 
 
 def torch_commands(ranks: int, program: list[str]) -> list[tuple[list[str], dict[str, str]]]:
-    """Return the commands that start the processes, each with the variables of its environment."""
+    """Return the commands that start the processes, one for each rank, as a list of (command, environment variables)."""
     if find_spec("torch") is None:
         raise HybridLabError(f"the engine 'torch' needs torch, which is not installed: {INSTALL.format('torch')}", "not-installed")
-    # all ranks are on this machine; without a name gloo looks up the machine's own address, which can fail
+    # "lo", because all ranks are on this machine; without this variable gloo looks up the machine's address, and this can fail
     near = {"GLOO_SOCKET_IFNAME": "lo"} if sys.platform == "linux" and "GLOO_SOCKET_IFNAME" not in os.environ else {}
     return [([sys.executable, *program], near | {"RANK": str(rank), "WORLD_SIZE": str(ranks)}) for rank in range(ranks)]
 
 
 def rank_in_torch(folder: Path | None) -> int:
-    """Return the rank of this process. The processes find each other by a file in the folder, or by the variables of torchrun."""
+    """Return the rank of this process. The processes find each other through a file in the folder, or through torchrun's variables."""
     import torch
     import torch.distributed as dist
 
-    torch.set_num_threads(1)  # ranks with several threads each would compete for the cores
+    torch.set_num_threads(1)  # with several threads each, the ranks would compete for the cores
     rank, world = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
     if not dist.is_initialized():
         method = "env://" if folder is None else f"file://{folder / 'rendezvous'}"
@@ -102,7 +101,7 @@ def rank_in_torch(folder: Path | None) -> int:
 class Engine(NamedTuple):
     """The functions of an engine.
 
-    ``commands`` returns the commands that start its processes. ``begin`` runs first in each process, and returns the numbers of the
+    ``commands`` returns the commands that start the engine's processes. ``begin`` runs first in each process, and returns the ids of the
     processes that the launcher must end. ``rank`` returns the rank of a process. ``messages`` returns the transport of messages.
     """
 

@@ -1,4 +1,4 @@
-"""The engine that runs a thread for each device, with queues between them."""
+"""The engine "threads": one thread for each device, with queues of messages between the threads."""
 
 import threading
 from collections.abc import Callable
@@ -13,20 +13,20 @@ MOST_THREADS = 256
 
 
 def run_in_threads(job: Job, progress: Progress | None = None) -> Measured:
-    """Run a job with a thread for each rank. After the run no thread is left, also if it failed."""
+    """Return the measurements of a job, run with a thread for each rank. All threads have ended afterwards, even after an error."""
     if job.ranks > MOST_THREADS:
         raise HybridLabError(f"{job.ranks:,} devices are more than {MOST_THREADS} threads: take fewer devices or replicas", "too-large")
     times, queues = no_times(job), Queues(job)
     devices = [Device(rank, job, queues, times) for rank in range(job.ranks)]
     report = report_steps(job, times, progress)
     _run_devices(devices, queues, report)
-    report()  # once more, because the last step has ended since the last call
+    report()  # the last step can have ended after the last report
     spans = [list(chain.from_iterable(of_ranks)) for of_ranks in zip(*(each.spans for each in devices), strict=True)]
     return Measured(times, spans, tuple(each.result for each in devices), "")
 
 
 def _run_devices(devices: list[Device], queues: Queues, report: Callable[[], None]) -> None:
-    """Run the threads of all devices until they end, and then raise the first error, if there was one."""
+    """Run the threads of all devices until they end. Then raise the first error of a device, if any."""
     threads = [threading.Thread(target=each.run, name=f"device {each.rank}", daemon=True) for each in devices]
     try:
         for thread in threads:
@@ -48,7 +48,7 @@ def _run_devices(devices: list[Device], queues: Queues, report: Callable[[], Non
 
 
 def _start_thread(thread: threading.Thread) -> None:
-    """Start a thread; raise an error with advice if the system refuses it."""
+    """Start a thread, or raise an error with advice if the system refuses to start the thread."""
     try:
         thread.start()
     except RuntimeError as why:

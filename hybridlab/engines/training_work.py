@@ -1,4 +1,4 @@
-"""Training by an engine: each rank has its own stages of a small network, and updates their weights after each step."""
+"""Training by an engine: each rank holds its own stages of a small network and updates their weights after each step."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -26,8 +26,8 @@ class RankTrained(NamedTuple):
     weights : mapping of int to array, shape (parameters,)
         The weights of each stage that the rank holds.
     losses : tuple of float
-        For each step, the losses of the rank's microbatches, summed and divided by the number of all samples. A rank without the last
-        stage has 0. Summed over all ranks, they are the mean loss.
+        For each step, the rank's share of the mean loss: the summed losses of its microbatches, divided by the number of all samples. A
+        rank without the last stage has 0. The sum over all ranks is the mean loss.
     """
 
     weights: Mapping[int, Floats]
@@ -36,31 +36,31 @@ class RankTrained(NamedTuple):
 
 @dataclass
 class _RankState:
-    """The weights of one rank, and the batches that are left."""
+    """The weights of one rank, and its remaining batches."""
 
-    weights: Floats  # of the whole network, but only those of the rank's own stages are updated
+    weights: Floats  # of the whole network; the rank updates only the weights of its own stages
     chosen: Iterator[Ints]
     losses: list[float] = field(default_factory=list)
     step: RealStep = field(init=False)
 
 
 def held_stages(ranks: Ints, rank: int) -> list[int]:
-    """Return the stages that a rank holds, from the ranks that hold each stage, shape (stages, replicas x copies)."""
+    """Return the stages that a rank holds. ``ranks`` has the ranks that hold each stage, shape (stages, replicas x copies)."""
     stages: list[int] = np.flatnonzero((ranks == rank).any(axis=1)).tolist()
     return stages
 
 
 class TrainingWork(StepWork):
-    """The work of :func:`~hybridlab.training.train` for an engine.
+    """The work that makes an engine train as :func:`~hybridlab.training.train` does.
 
-    For the same arguments, the wire format of the run included, all weights after each step have the bits of those of ``train``.
+    With the same arguments and the same wire format, all weights after each step are bitwise equal to the weights of ``train``.
 
     Parameters
     ----------
     schedule : Schedule
-        The schedule of one pipeline, the same as that of the run.
+        The schedule of one pipeline. Give the same schedule to the run.
     replicas : int
-        The number of pipelines, the same as that of the run.
+        The number of pipelines. Give the same number to the run.
     network, data, batch, learning_rate, seed
         As for :func:`~hybridlab.training.train`.
 
@@ -96,7 +96,7 @@ class TrainingWork(StepWork):
         self._shape = shape_of_labels(batch, replicas, schedule.microbatches)
         self._batch, self._rate, self._seed = batch, checked_rate(learning_rate), seed
         self._holders = holders(schedule, self._shape[0])
-        self._ranks: dict[int, _RankState] = {}  # in a process of its own, a rank finds only itself here
+        self._ranks: dict[int, _RankState] = {}  # key: the rank; a process that works for one rank has only this rank
 
     def begin(self, rank: int, step: int) -> None:
         """Take the next batch."""
@@ -114,13 +114,13 @@ class TrainingWork(StepWork):
         return self._step(rank).work(rank, op, message)
 
     def gradients(self, rank: int, stage: int) -> Floats:
-        """Return the gradients of a stage, which the ring averages in place."""
+        """Return the gradients of a stage. The ring averages this array in place."""
         return self._step(rank).gradients(rank, stage)
 
     def update(self, rank: int) -> None:
         """Take one step of SGD with the averaged gradients."""
         state = self._ranks[rank]
-        by_stage = self._network.split(state.weights, self._schedule.stages)  # views, which are updated in place
+        by_stage = self._network.split(state.weights, self._schedule.stages)  # views: updating them changes ``state.weights``
         for stage in held_stages(self._holders, rank):
             by_stage[stage] -= self._rate * self.gradients(rank, stage)
         state.losses.append(self._step(rank).loss)
@@ -136,9 +136,9 @@ class TrainingWork(StepWork):
 
 
 def trained_weights(schedule: Schedule, results: Sequence[RankTrained]) -> Floats:
-    """Return the weights of every replica from the results of all ranks, shape (replicas x copies, parameters).
+    """Return the weights of every copy of the network from the results of all ranks, shape (replicas x copies, parameters).
 
-    The rows are those of ``Trained.replicas``: copy c of replica r is row r x copies + c.
+    The order of the rows is the order of ``Trained.replicas``: copy c of replica r is row r x copies + c.
     """
     ranks = holders(schedule, len(results) // schedule.devices)
     return np.stack([np.concatenate([results[rank].weights[stage] for stage, rank in enumerate(row)]) for row in ranks.T.tolist()])

@@ -1,4 +1,4 @@
-"""A trial of an engine: schedules run in turn, and their measured steps are compared with predictions."""
+"""A trial of an engine: measured steps of several schedules, compared with predictions."""
 
 import os
 from collections.abc import Mapping, Sequence
@@ -22,24 +22,25 @@ from hybridlab.schedules import build
 from hybridlab.timeline import Timeline
 
 FEWEST_STEPS = 3
-CHAIN = 8  # chunks of each of the two devices that send one microbatch to and fro
+CHAIN = 8  # chunks for each of two devices that send one microbatch back and forth
 OVERHEAD_STEPS = 9
 PROC_STAT = Path("/proc/stat")
-STOLEN = 7  # the place of stolen time in its first line, after user, nice, system, idle, iowait, irq and softirq
+STOLEN = 7  # index of stolen time in the first line: user, nice, system, idle, iowait, irq, softirq, steal
 
 
 class PaddedWork(StepWork):
-    """Real arithmetic that takes less time than the operation in which it runs.
+    """Real arithmetic for operations that then sleep until their cost has passed.
 
-    Each operation multiplies its input, a square matrix, by another matrix several times. Give :func:`run` this work together with costs:
-    then every operation computes, and sleeps for the rest of its cost. So its length does not depend on how many ranks share a core.
+    Each operation multiplies its input, a square matrix, by another matrix several times. Give :func:`run` this work together with costs
+    that are longer than the arithmetic. Every operation then computes, and sleeps for the rest of its cost. So the duration of an operation
+    does not depend on how many ranks share a core.
 
     Parameters
     ----------
     size : int
-        The number of rows. A message has 8 x size x size bytes. Under MPI, a large message moves only while its sender looks after it.
+        The number of rows. A message has 8 x size x size bytes. Under MPI, a large message moves only while its sender calls MPI.
     products : int
-        How many products an operation computes.
+        The number of products in an operation.
 
     Examples
     --------
@@ -50,15 +51,15 @@ class PaddedWork(StepWork):
 
     def __init__(self, size: int = 16, products: int = 100) -> None:
         self.size, self.products = whole_number(size, "size", at_most=4096), whole_number(products, "products")
-        self._turn = np.eye(self.size)[np.roll(np.arange(self.size), 1)]  # a permutation, so that numbers stay as large as they are
+        self._turn = np.eye(self.size)[np.roll(np.arange(self.size), 1)]  # a permutation, so that the size of the numbers does not change
         self._sums: dict[int, float] = {}
 
     def begin(self, rank: int, step: int) -> None:
-        """Forget the last step."""
+        """Set the sum of the rank to 0."""
         self._sums[rank] = 0.0
 
     def work(self, rank: int, op: Op, message: Any) -> Any:
-        """Return the input after several products with a permutation; the first input of a microbatch has its number in column 0."""
+        """Return the input times a permutation matrix, several times. The first input of microbatch m has the number 1 + m in column 0."""
         if message is None:
             message = np.zeros((self.size, self.size))
             message[:, 0] = 1 + op.microbatch
@@ -75,25 +76,25 @@ class PaddedWork(StepWork):
 
 @dataclass(frozen=True)
 class PredictionErrors:
-    """The measured steps of one schedule, and the errors of three predictions; each error is predicted / measured - 1.
+    """The measured steps of one schedule and the errors of three predictions. An error is predicted / measured - 1.
 
     Parameters
     ----------
     schedule : str
         The name.
     median, fastest : float
-        The median and the shortest of the measured steps, from the first start to the last end of their operations.
+        The median and the shortest duration of the measured steps. A step lasts from its first start to its last end of an operation.
     replay : float
-        The median of the errors of :func:`replay`, each with the times of the step itself.
+        The median error of :func:`replay`, where each step is predicted from its own times.
     cross : float
-        The error of :func:`cross_prediction` against the fastest step, with times from the steps of another schedule.
+        The error of :func:`cross_prediction` for the fastest step, with times from steps of another schedule.
     source : str
-        The name of this other schedule.
+        The name of the schedule that gave the times for ``cross``.
     formula : float or None
-        The error of :func:`formula_prediction` against the fastest step, with the times of the schedule's own steps and their mean over
-        the devices; None if there is no closed form.
+        The error of :func:`formula_prediction` for the fastest step, with the schedule's own times and their mean over the devices. None
+        without a closed form.
     formula_of_slowest : float or None
-        The same with the times of the slowest device in place of the mean.
+        The same error with the times of the slowest device instead of the mean.
     """
 
     schedule: str
@@ -108,14 +109,14 @@ class PredictionErrors:
 
 @dataclass(frozen=True)
 class Overhead:
-    """The time that an engine needs beside the work, measured in runs in which nothing takes any time.
+    """The time that an engine adds to each operation and message, measured in runs with costs of 0.
 
     Parameters
     ----------
     operation : float
         Milliseconds from the start of an operation to the start of the next one, on one device.
     message : float
-        Milliseconds that a message adds, from the end of the operation whose output it carries to the start of the one that needs it.
+        Milliseconds that a message adds, from the end of the sending operation to the start of the receiving operation.
     """
 
     operation: float
@@ -131,15 +132,15 @@ class Trial:
     engine : str
         "threads", "mpi" or "torch".
     steps : int
-        How many steps of each schedule were measured.
+        The number of measured steps of each schedule.
     unit : str
         The unit of the steps.
     load : float or None
-        The mean number of processes that were running or waiting for a core in the minute before, ``os.getloadavg()[0]``; None where the
-        system does not say it.
+        The mean number of processes that ran or waited for a core in the minute before the trial, ``os.getloadavg()[0]``. None if the
+        system does not report this number.
     steal : float or None
-        The share of the machine's time that other machines on the same hardware took during the trial, from 0 to 1; None where the system
-        does not say it.
+        The share of processor time that other virtual machines on the same hardware took during the trial, from 0 to 1. None if the system
+        does not report this share.
     cores : int
         The number of cores.
     overhead : Overhead
@@ -170,12 +171,12 @@ class Trial:
         return "\n".join(lines)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return all values as plain ones, which can be stored as JSON."""
+        """Return all values as plain Python values that JSON can store."""
         return asdict(self)
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> "Trial":
-        """Return the trial whose :meth:`to_dict` has these ``values``."""
+        """Return the trial from the values that :meth:`to_dict` returned."""
         rows = tuple(PredictionErrors(**row) for row in values["rows"])
         return cls(**{**values, "overhead": Overhead(**values["overhead"]), "rows": rows})
 
@@ -188,11 +189,11 @@ def predict_and_measure(
     work: StepWork | None = None,
     steps: int = 8,
 ) -> Trial:
-    """Run several schedules in turn, step by step, and return the errors of their predictions.
+    """Measure several schedules on an engine and return the errors of their predictions.
 
-    All steps run in one group of processes. The schedules take turns, so that a machine that is busy for some seconds disturbs all of
-    them alike. A first step of each is not counted. The times for :func:`cross_prediction` are those of the schedule before in the list;
-    for the first, those of the last.
+    All steps run in one group of processes. The schedules alternate step by step, so a machine that is busy for some seconds disturbs all
+    schedules alike. The first step of each schedule does not count. For each schedule, :func:`cross_prediction` takes the times of the
+    previous schedule in the list. For the first schedule, it takes the times of the last schedule.
 
     Parameters
     ----------
@@ -203,9 +204,9 @@ def predict_and_measure(
     engine : str or Group
         As for :func:`run`.
     work : StepWork, optional
-        What the operations compute, such as :class:`PaddedWork`. None: they sleep.
+        The arithmetic of the operations, such as :class:`PaddedWork`. With None, operations only sleep.
     steps : int
-        How many steps of each schedule count, at least 3.
+        The number of steps of each schedule that count, at least 3.
 
     Raises
     ------
@@ -231,7 +232,7 @@ def predict_and_measure(
         for turn in range(steps + 1):
             for schedule, timelines in zip(runs, measured, strict=True):
                 timeline = run(schedule, work, costs, engine=used).timeline
-                timelines += [timeline] if turn else []  # the first turn fills caches
+                timelines += [timeline] if turn else []  # the first step of each schedule only fills caches
         after = _processor_times()
         overhead = measure_overhead(used)
     p2p = float(costs.p2p[..., 0])
@@ -242,10 +243,10 @@ def predict_and_measure(
 
 
 def measure_overhead(engine: str | Group = "threads") -> Overhead:
-    """Return the time that an engine needs for an operation and for a message, from runs with two sizes in which nothing takes any time.
+    """Return the time that an engine adds to each operation and to each message, from two runs with costs of 0.
 
-    In the first run, one device runs operations one after the other, and sends no message. In the second run, one microbatch goes to and
-    fro between two devices, so no two things happen at the same time. Both times are medians of several steps.
+    In the first run, one device runs operations one after the other and sends no message. In the second run, one microbatch goes back and
+    forth between two devices, so operations and messages never overlap. Both times are medians of several steps.
 
     Parameters
     ----------
@@ -266,12 +267,12 @@ def measure_overhead(engine: str | Group = "threads") -> Overhead:
         np.median([_span(step) for step in run(schedule, engine=engine, steps=OVERHEAD_STEPS).timelines]) for schedule in (alone, chain)
     ]
     operation = took[0] / alone.kind.size
-    message = (took[1] - operation * chain.kind.size) / np.count_nonzero(chain.crosses)  # what is left of a chain without waits
-    return Overhead(float(operation), max(0.0, float(message)))  # on a busy machine the difference can be negative
+    message = (took[1] - operation * chain.kind.size) / np.count_nonzero(chain.crosses)  # the rest of the chain's time
+    return Overhead(float(operation), max(0.0, float(message)))  # max, because on a busy machine the difference can be negative
 
 
 def _checked_schedules(schedules: Any) -> list[Schedule]:
-    """Return the schedules of a trial as a list; raise an error if they cannot be compared."""
+    """Return the schedules of a trial as a list, or raise an error if they cannot be compared."""
     wanted = "a trial takes a list of at least two schedules for the same number of devices"
     runs = list(each_of(schedules, wanted))
     for each in runs:
@@ -285,7 +286,7 @@ def _checked_schedules(schedules: Any) -> list[Schedule]:
 
 
 def _errors(schedule: Schedule, own: Sequence[Timeline], source: Sequence[Timeline], p2p: float) -> PredictionErrors:
-    """Return the row of a schedule from its own steps and those of the schedule whose times predict it."""
+    """Return the prediction errors of a schedule. ``own`` has its steps, and ``source`` has the steps that give the times for ``cross``."""
     took = np.array([_span(step) for step in own])
     fastest = float(took.min())
     replayed = np.array([replay(step, p2p).makespan for step in own])
@@ -309,11 +310,12 @@ def _span(step: Timeline) -> float:
 
 
 def _processor_times() -> Floats | None:
-    """Return the ticks of each kind that all cores have counted since the machine started; None where the system does not say it."""
+    """Return the processor time of each kind since the machine started, in ticks over all cores. None if the system does not report it."""
     if not PROC_STAT.exists():
         return None
     ticks = np.array(PROC_STAT.read_text().split("\n", 1)[0].split()[1:], dtype=np.float64)
-    return ticks[: STOLEN + 1] if ticks.size > STOLEN else None  # the last two kinds are counted among the first ones already
+    # without the last two kinds, guest and guest_nice: user and nice include them
+    return ticks[: STOLEN + 1] if ticks.size > STOLEN else None
 
 
 def _stolen_share(before: Floats, after: Floats) -> float:

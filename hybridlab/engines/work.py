@@ -1,4 +1,4 @@
-"""The work of a run: the methods that every engine calls to compute operations, each with the rank for which it works."""
+"""The work of a run: the methods with which every engine computes the operations of a rank."""
 
 from collections.abc import Callable
 from typing import Any
@@ -10,14 +10,15 @@ from hybridlab.checks import short_repr
 from hybridlab.errors import HybridLabError
 from hybridlab.schedule import Op
 
-WorkFunction = Callable[[int, Op, Any], Any]  # takes the rank, the operation and the output that it needs; returns its own output
+WorkFunction = Callable[[int, Op, Any], Any]  # (rank, operation, output that the operation needs) -> output of the operation
 
 
 class StepWork:
-    """The arithmetic of a run. A subclass defines the methods that it needs; here none of them computes anything.
+    """The arithmetic of a run. A subclass overrides methods of this class; the methods of this class itself compute nothing.
 
-    In the engine "threads" all ranks share one object. In the engines "mpi" and "torch" each rank has a process of its own, and this
-    process gets a copy of the object. So the object must be one that can be pickled, and what a rank stores is lost to the others.
+    In the engine "threads", all ranks share one object. In the engines "mpi" and "torch", each rank has its own process, and this process
+    gets a copy of the object. So pickle must be able to store the object, and a rank cannot see values that other ranks store in their
+    copies.
 
     Examples
     --------
@@ -29,24 +30,24 @@ class StepWork:
     """
 
     def begin(self, rank: int, step: int) -> None:
-        """Prepare a step, which is a number from 0."""
+        """Prepare step number ``step``, counted from 0."""
 
     def work(self, rank: int, op: Op, message: Any) -> Any:
-        """Compute an operation from the output of the operation that it needs, and return its own output."""
+        """Return the output of ``op``. ``message`` is the output of the operation that ``op`` needs, or None."""
 
     def gradients(self, rank: int, stage: int) -> Floats:
-        """Return the float64 array, shape (parameters,), that the ring of the stage averages in place."""
+        """Return the gradients of a stage, float64, shape (parameters,). The ring of the stage averages this array in place."""
         return np.zeros(0)
 
     def update(self, rank: int) -> None:
         """Update the weights after the rings of a step."""
 
     def result(self, rank: int) -> Any:
-        """Return what the caller gets for this rank after the last step."""
+        """Return the result of this rank for the caller, after the last step."""
 
 
 class FunctionWork(StepWork):
-    """StepWork whose operations are computed by a function with the arguments of :meth:`StepWork.work`; None computes nothing."""
+    """Work that calls a function with the arguments of :meth:`StepWork.work` for each operation. With None, operations compute nothing."""
 
     def __init__(self, function: Any) -> None:
         if function is not None and not callable(function):
@@ -54,5 +55,5 @@ class FunctionWork(StepWork):
         self._function = function
 
     def work(self, rank: int, op: Op, message: Any) -> Any:
-        """Return the output of the function; None without a function."""
+        """Return the output of the function, or None without a function."""
         return None if self._function is None else self._function(rank, op, message)

@@ -1,4 +1,4 @@
-"""The program of one process of an engine: it runs its rank of each job that the launcher sends."""
+"""The program of one process of an engine: the process runs its rank of each job that the launcher sends."""
 
 import os
 import pickle
@@ -28,9 +28,9 @@ class Order(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """The answer of a process: the spans and the result of its rank, or a fault and its cause.
+    """The answer of a process: either the spans and the result of its rank, or a fault and its cause.
 
-    ``lost`` says that the messages between the ranks do not arrive any more, most likely because another rank has ended.
+    ``lost`` is True if the transport of messages failed. The usual reason is that another rank has ended.
     """
 
     spans: list[list[SpanRow]]
@@ -42,19 +42,19 @@ class Answer(NamedTuple):
 
 
 def serve(engine: str, place: str, processes: int) -> None:
-    """Run the jobs that the launcher sends, until it sends None; the file ``launcher`` in the folder ``place`` has its address."""
+    """Run the jobs from the launcher until the launcher sends None. The file ``launcher`` in the folder ``place`` has its address."""
     from multiprocessing.connection import Client
 
     folder = Path(place)
     own = ENGINES[engine].begin(folder)
-    for stream in (1, 2):  # print into a file: mpiexec would pass the text on later than the answers
+    for stream in (1, 2):  # print into a file, because mpiexec would pass on the text after the answers
         os.dup2(os.open(folder / "output", os.O_WRONLY | os.O_APPEND), stream)
     address, key = pickle.loads((folder / "launcher").read_bytes())  # noqa: S301  # the launcher wrote it
     launcher = Client(address, authkey=key)
     rank = ENGINES[engine].rank(folder)
-    launcher.send((rank, own))  # after all processes have met in ``rank``, so the launcher knows that they can run
+    launcher.send((rank, own))  # sent after all processes have met in ``rank``: the launcher then knows that they run
     orders: SimpleQueue[Order | None] = SimpleQueue()
-    # a thread of its own, so that the end of the launcher is noticed while a job runs
+    # a second thread, which notices the end of the launcher even while a job runs
     threading.Thread(target=_receive_orders, args=(launcher, orders), name="launcher", daemon=True).start()
     board = Board(processes, folder / "board")
     while (order := orders.get()) is not None:
@@ -62,15 +62,15 @@ def serve(engine: str, place: str, processes: int) -> None:
         answer = _run_job(rank, order, messages, board, folder, launcher) if rank < order.ranks else Answer([])
         try:
             launcher.send(answer)
-        except Exception as why:  # a result of the caller's own can fail in any way when it is pickled
+        except Exception as why:  # pickling the caller's result can raise any error
             launcher.send(Answer([], refused=f"the result of device {rank} cannot be copied to another process: {why}"))
-    if engine == "torch":  # taking its process groups down takes gloo a second
+    if engine == "torch":  # skip the shutdown of gloo's process groups, which takes a second
         sys.stdout.flush()
         os._exit(0)
 
 
 def _receive_orders(launcher: "Connection[Any, Any]", orders: "SimpleQueue[Order | None]") -> None:
-    """Put each order into the queue; if the launcher is gone, end this process and its keeper, also in the middle of an operation."""
+    """Put each order into the queue. If the launcher has ended, kill this process and its keeper, even during an operation."""
     try:
         while True:
             orders.put(launcher.recv())
@@ -79,10 +79,10 @@ def _receive_orders(launcher: "Connection[Any, Any]", orders: "SimpleQueue[Order
 
 
 def _run_job(rank: int, order: Order, messages: Transport, board: Board, folder: Path, launcher: "Connection[Any, Any]") -> Answer:
-    """Run this rank of a job and return its answer. A fault is sent at once, and the launcher then ends this process."""
+    """Run this rank of a job and return its answer. Send a fault without delay; the launcher then ends this process."""
     try:
-        job = checked_job(**pickle.loads(order.arguments))  # noqa: S301  # it comes from the launcher
-    except BaseException as why:  # work of the caller's own can raise anything when it is loaded
+        job = checked_job(**pickle.loads(order.arguments))  # noqa: S301  # the data come from the launcher
+    except BaseException as why:  # loading the caller's work can raise any error
         board.note(rank, DONE)
         return Answer([], refused=f"the work cannot be loaded in the process of device {rank}: {type(why).__name__}: {why}")
 
@@ -95,9 +95,9 @@ def _run_job(rank: int, order: Order, messages: Transport, board: Board, folder:
 
 
 def _portable(why: BaseException) -> BaseException:
-    """Return an error that the launcher can load: the error itself, or else one with its text."""
+    """Return an error that the launcher can load: the error itself, or else a RuntimeError with its text."""
     try:
         pickle.loads(pickle.dumps(why))  # noqa: S301
-    except Exception:  # an error of the caller's own can fail in any way here
+    except Exception:  # pickling the caller's error can raise any error
         return RuntimeError(f"{type(why).__name__}: {why}")
     return why

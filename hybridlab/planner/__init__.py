@@ -1,4 +1,4 @@
-"""The planner predicts the iteration time and the memory of a model on a cluster, and searches for the fastest plan.
+"""The planner: it predicts the iteration time and the memory of a model on a cluster, and searches for the fastest plan.
 
 >>> from hybridlab.hardware import A100_80GB
 >>> from hybridlab.model import Transformer

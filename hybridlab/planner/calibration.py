@@ -1,4 +1,4 @@
-"""The calibration: from measured iteration times, it computes the share of peak FLOP/s that matrix products reach."""
+"""The calibration: it computes, from measured iteration times, the share of the peak FLOP/s that matrix products reach."""
 
 import math
 from collections.abc import Iterable
@@ -17,27 +17,27 @@ Measured = tuple[Transformer, Plan, float]
 
 
 def calibrate(runs: Iterable[Measured], profile: Profile) -> float:
-    """Return the efficiency with which the times from :func:`predict` are closest to measured times.
+    """Return the efficiency for which the times from :func:`predict` are closest to the measured times.
 
-    The efficiency minimises the mean square of log(predicted / measured). So a prediction that is half the measured time counts as much
-    as a prediction that is twice the measured time. A golden-section search finds the efficiency to six digits.
+    The efficiency minimises the mean square of log(predicted / measured). So half the measured time and twice the measured time count as
+    equally wrong. A golden-section search finds the efficiency to six digits.
 
     Parameters
     ----------
     runs : iterable of (Transformer, Plan, float)
         The model, the plan and the measured seconds of an iteration.
     profile : Profile
-        The GPUs on which these runs were measured.
+        The GPUs on which the runs were measured.
 
     Returns
     -------
     float
-        The share of peak FLOP/s, above 0 and at most 1.
+        The share of the peak FLOP/s, above 0 and at most 1.
 
     Raises
     ------
     HybridLabError
-        There are no runs, or the measured times are too slow or too fast for any efficiency.
+        The list of runs is empty, or the measured times are too long or too short for any efficiency.
 
     Examples
     --------
@@ -60,7 +60,7 @@ def calibrate(runs: Iterable[Measured], profile: Profile) -> float:
     def loss(share: float) -> float:
         return float(np.square(np.log((constant + variable / share) / seconds)).mean())
 
-    golden = (math.sqrt(5) - 1) / 2  # each step of the search keeps this part of the range
+    golden = (math.sqrt(5) - 1) / 2  # each step of the search shrinks the range by this factor
     low, high = 0.0, 1.0
     while high - low > 1e-7:
         left, right = high - golden * (high - low), low + golden * (high - low)
@@ -73,7 +73,7 @@ def calibrate(runs: Iterable[Measured], profile: Profile) -> float:
 
 
 def _refuse_faster_than_peak(measured: list[Measured], least: list[float], profile: Profile) -> None:
-    """Raise for the first run that is faster than its time in ``least``, which is predicted with matrix products at peak FLOP/s."""
+    """Raise an error for the first run that is faster than its time in ``least``, predicted with matrix products at peak FLOP/s."""
     for place, ((*_, seconds), fewest) in enumerate(zip(measured, least, strict=True)):
         if seconds < fewest:
             message = f"run {place} is too fast for any efficiency: at its peak {profile.name} needs {fewest:.6g} s"
@@ -82,12 +82,12 @@ def _refuse_faster_than_peak(measured: list[Measured], least: list[float], profi
 
 
 def checked_runs(runs: Any) -> list[Measured]:
-    """Return measured runs as a list of (model, plan, seconds); raise an error for anything else."""
+    """Return measured runs as a list of (model, plan, seconds), or raise an error if a run is something else."""
     return [_measured_run(run) for run in each_of(runs, "runs must be (model, plan, seconds) each")]
 
 
 def _measured_run(run: Any) -> Measured:
-    """Return ``run`` if it is (model, plan, seconds) with seconds above zero; raise an error if it is not."""
+    """Return ``run`` if it is (model, plan, seconds) with seconds above zero, or raise an error."""
     if not isinstance(run, tuple) or len(run) != 3:
         raise HybridLabError(f"a run is (model, plan, seconds), not {short_repr(run)}", "wrong-type")
     model, plan, time = run

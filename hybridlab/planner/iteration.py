@@ -14,15 +14,15 @@ from hybridlab.planner.memory import refuse_overflow, stage_parameters
 from hybridlab.planner.plan import Plan, checked_profile, refuse_misfit
 from hybridlab.wire import FP16, WireFormat
 
-EFFICIENCY = 0.7514  # share of peak FLOP/s in matrix products, memory traffic apart: calibrate(large_runs.TABLE_1, A100_80GB)
-LEAST_EFFICIENCY = 1e-6  # every real program reaches more, and this limit keeps all predicted times finite
-MEMORY_SHARE = 0.9  # share of the peak memory bandwidth that streaming reaches
-# Bytes that Adam reads and writes per parameter. They are the sum of: gradient to FP32 6, check and unscale 8, norm 4, clip 8,
+EFFICIENCY = 0.7514  # share of the peak FLOP/s in matrix products, without their memory traffic: calibrate(large_runs.TABLE_1, A100_80GB)
+LEAST_EFFICIENCY = 1e-6  # every real program reaches more; the limit keeps predicted times finite
+MEMORY_SHARE = 0.9  # share of the peak memory bandwidth that a read or write of a large array reaches
+# Bytes that Adam reads and writes per parameter, the sum of: gradient to FP32 6, check and unscale 8, norm 4, clip 8,
 # update 28, weight to 16 bits 6, setting the gradient to zero 2
 OPTIMISER_BYTES = 62
-NETWORK_SHARE = 0.9  # share of the line rate of the ports; nccl-tests with four HDR ports reach 84.8 to 96 of 100 GB/s
+NETWORK_SHARE = 0.9  # share of the nominal bandwidth of the network ports; nccl-tests with four HDR ports reach 84.8 to 96 of 100 GB/s
 NETWORK_LATENCY = 14e-6  # seconds per message between nodes, from tuning.cc in the NCCL library (net_ring, protocol Simple)
-MOST_MEASURED_RANKS = max(A100_LINKS)  # the largest number of ranks for which an all-reduce over NVLink was measured
+MOST_MEASURED_RANKS = max(A100_LINKS)  # the largest measured number of ranks in an all-reduce over NVLink
 PARTS = ("matmul", "memory_traffic", "tensor_parallel", "point_to_point", "bubble", "data_parallel", "optimiser")
 
 
@@ -33,10 +33,10 @@ class IterationTime:
     Attributes
     ----------
     matmul : float
-        Seconds that matrix products take for their arithmetic, on the slowest stage.
+        Seconds for the arithmetic of the matrix products, on the slowest stage.
     memory_traffic : float
-        Seconds for reading and writing memory, on the slowest stage. This is the memory traffic of matrix products and of all
-        element-wise operations.
+        Seconds for reading and writing memory, on the slowest stage. Matrix products and all element-wise operations cause this memory
+        traffic.
     tensor_parallel : float
         Seconds of the all-reduces inside the layers, on the slowest stage.
     point_to_point : float
@@ -44,11 +44,12 @@ class IterationTime:
     bubble : float
         Seconds in which the pipeline fills and drains.
     data_parallel : float
-        Seconds of two all-reduces: the gradients over the replicas, and the embedding's gradients over the first and the last stage.
+        Seconds of two all-reduces: (1) of all gradients, over the replicas; (2) of the embedding's gradients, over the first and the last
+        stage.
     optimiser : float
         Seconds of the optimiser.
     flops : float
-        Floating-point operations of all matrix products in one step, on all GPUs together. Recomputed products count too, as in
+        Floating-point operations of all matrix products in one step, on all GPUs together. Recomputed matrix products count too, as in
         published tables.
     gpus : int
         Number of GPUs.
@@ -76,7 +77,7 @@ class IterationTime:
 
     @property
     def tflops_per_gpu(self) -> float:
-        """Matrix-product operations per second and GPU, recomputed ones included, in units of 1e12 (TFLOP/s)."""
+        """TFLOP/s of one GPU: floating-point operations of matrix products per second, in units of 1e12. Recomputed products count."""
         return self.flops / self.gpus / self.seconds / 1e12
 
     def __repr__(self) -> str:
@@ -96,9 +97,9 @@ def predict(
     """Return the predicted time of one training iteration.
 
     The schedule is 1F1B, or interleaved 1F1B if the plan has more than one chunk. Messages, all-reduces and computation do not overlap.
-    There are K stages with v chunks each. The slowest stage is the last one, because it also computes the logits. M microbatches take
-    M times as long as one microbatch on this stage. To fill and drain the pipeline takes (K-1)/v times as long as one microbatch on any
-    other stage, plus K-1 times its messages.
+    There are K stages with v chunks each. The slowest stage is the last stage, because it also computes the logits. With M microbatches,
+    the iteration takes M times the time of one microbatch on the last stage, plus the bubble. The bubble, in which the pipeline fills and
+    drains, takes (K-1)/v times the time of one microbatch on any other stage, plus K-1 times the time of its messages.
 
     Parameters
     ----------
@@ -109,12 +110,12 @@ def predict(
     profile : Profile
         The GPUs, their nodes and their network.
     wire : WireFormat
-        The format in which the gradients of replicas travel. Encoding them is assumed to take no time.
+        The format in which replicas send gradients. The prediction counts no time for encoding.
     efficiency : float
-        The share of peak FLOP/s that matrix products reach. Their memory traffic is counted apart. This is the only calibrated
-        constant; see :func:`calibrate`.
+        The share of the peak FLOP/s that matrix products reach, without their memory traffic. This is the only calibrated constant; see
+        :func:`calibrate`.
     must_fit : bool
-        Whether to raise if the plan does not fit in the memory of a GPU.
+        Whether to raise an error if the plan does not fit in the memory of a GPU.
 
     Returns
     -------
@@ -150,31 +151,31 @@ def predict(
 
 
 class Amounts(NamedTuple):
-    """The numbers from which the seconds of an iteration are computed: the work of one GPU, its speed, and the seconds of its messages.
+    """The numbers that determine the seconds of an iteration: the work of one GPU, its speed, and the seconds of its messages.
 
-    A field can also be another object that can be added, multiplied and divided. The cluster explorer uses names of tables.
+    A field is a number, or another object with +, * and /. The cluster explorer passes names of tables, and gets formulas.
     """
 
     microbatches: Any
     chunks: Any
-    gaps: Any  # between neighbouring stages, K - 1
-    layers: Any  # of one stage
-    layer_flops: Any  # of one microbatch in one layer, as the bytes and the all-reduces
+    gaps: Any  # number of neighbouring pairs of stages, K - 1
+    layers: Any  # number of layers in one stage
+    layer_flops: Any  # layer_...: for one microbatch in one layer
     layer_bytes: Any
     layer_rings: Any
     head_flops: Any
     head_bytes: Any
     head_rings: Any
     flops_per_second: Any
-    bytes_per_second: Any  # to and from memory
+    bytes_per_second: Any  # memory bandwidth
     ring: Any  # seconds of one all-reduce inside a layer
     exchange: Any  # seconds of the messages of one microbatch between two stages
     gradients: Any  # seconds of the all-reduces of gradients
-    parameters: Any  # on a GPU of the first stage
+    parameters: Any  # number of parameters on a GPU of the first stage
 
 
 def amounts_of(model: Transformer, plan: Plan, profile: Profile, wire: WireFormat = FP16, efficiency: float = EFFICIENCY) -> Amounts:
-    """Return the amounts of a plan; the arguments are those of :func:`predict`, and nothing is refused."""
+    """Return the amounts of a plan. The arguments are as in :func:`predict`, but this function does not check them."""
     layer = model.layer_work(plan.microbatch, plan.tensor, plan.recompute, plan.sequence_parallel)
     head = model.head_work(plan.microbatch, plan.tensor)
     nbytes = 2.0 * plan.microbatch * model.sequence * model.hidden  # bytes of one microbatch's activations between two layers
@@ -213,18 +214,18 @@ def part_seconds(given: Amounts) -> dict[str, Any]:
     }
 
 
-@lru_cache(maxsize=2**14)  # the plans of a search have few different rings
+@lru_cache(maxsize=2**14)  # the many plans of a search share few different rings
 def ring_seconds(profile: Profile, ranks: int, together: int, nbytes: float) -> float:
     """Return the seconds of a ring all-reduce of ``nbytes`` among ``ranks``, at most ``together`` of them in one node.
 
-    Within a node, the time is the time measured on A100 GPUs. For a faster NVLink, the message size is scaled down. If there are more
-    ranks than in any measurement, the time for the largest measured number of ranks is used. Across nodes, the slowest link determines
-    the time. This link is the network ports of all ranks in a node together, or NVLink if NVLink is slower.
+    Within a node, the time comes from measurements on A100 GPUs. For a faster NVLink, the message size is divided by the speedup. With more
+    ranks than in any measurement, the time is the time of the largest measured number of ranks. Across nodes, the slowest link determines
+    the time. The slowest link is either all network ports of the ranks of one node together, or NVLink.
     """
     if ranks == 1:
         return 0.0
     speedup = profile.nvlink / A100_80GB.nvlink
-    nvlink = A100_LINKS[min(max(together, 2), MOST_MEASURED_RANKS)]  # 2 to 8 ranks were measured
+    nvlink = A100_LINKS[min(max(together, 2), MOST_MEASURED_RANKS)]  # measurements exist for 2 to 8 ranks
     if ranks <= together:
         return float(measured_time(min(ranks, MOST_MEASURED_RANKS), nbytes / speedup))
     ports = network_link(profile, together)
@@ -233,7 +234,7 @@ def ring_seconds(profile: Profile, ranks: int, together: int, nbytes: float) -> 
 
 
 def network_link(profile: Profile, ports: int = 1) -> Link:
-    """Return one link that stands for all ``ports`` between a node and other nodes."""
+    """Return one link with the latency of one network port and the bandwidth of all ``ports`` of a node together."""
     return Link(NETWORK_LATENCY, NETWORK_SHARE * ports * profile.network)
 
 
@@ -241,9 +242,9 @@ def network_link(profile: Profile, ports: int = 1) -> Link:
 def message_seconds(profile: Profile, tensor: int, nbytes: float, near: bool, whole: bool) -> float:
     """Return the seconds of one message of ``nbytes`` from the ``tensor`` GPUs of a stage to the GPUs of the next stage.
 
-    Each GPU sends one part of the message. Then the receivers gather all parts over NVLink, which takes half the time of an all-reduce
-    (Narayanan et al., arXiv 2104.04473, sec. 4.1). If ``whole`` is False (sequence parallelism), each GPU needs only its own part, and
-    nothing is gathered. If ``near`` is True, the next stage is in the same node.
+    Each GPU sends one part of the message. Then the receivers all-gather the parts over NVLink (Narayanan et al., arXiv 2104.04473, sec.
+    4.1). An all-gather takes half the time of an all-reduce. If ``whole`` is False (sequence parallelism), each GPU needs only its own
+    part, and there is no all-gather. If ``near`` is True, the next stage is in the same node.
     """
     link = Link(A100_LINKS[2].latency, profile.nvlink) if near else network_link(profile)
     gather = ring_seconds(profile, tensor, min(tensor, profile.gpus_per_node), nbytes) / 2 if whole else 0.0
@@ -251,30 +252,30 @@ def message_seconds(profile: Profile, tensor: int, nbytes: float, near: bool, wh
 
 
 def _stage_exchange_seconds(plan: Plan, profile: Profile, nbytes: float) -> float:
-    """Return the seconds in which a stage sends the activations of one microbatch to the next stage and receives their gradients."""
+    """Return the seconds of two messages of one microbatch: the activations to the next stage, and their gradients back."""
     if plan.pipeline == 1:
         return 0.0
     near = plan.gpus <= profile.gpus_per_node
-    # as many bytes there and back: a gradient has the shape of its activation
+    # 2 messages of equal size, because a gradient has the shape of its activation
     return 2 * message_seconds(profile, plan.tensor, nbytes, near, not plan.sequence_parallel)
 
 
 def _gradient_seconds(model: Transformer, plan: Plan, profile: Profile, wire: WireFormat) -> float:
     """Return the seconds that the all-reduces of gradients take.
 
-    All gradients are summed over the replicas, and the gradients of the embedding also over the first and the last stage. The number
-    of a GPU grows first with the tensor rank, then with the replica, then with the stage. So a node has as many replicas of a stage as
-    fit in it.
+    All gradients are summed over the replicas. The gradients of the embedding are also summed over the first and the last stage. The number
+    of a GPU grows first with the tensor rank, then with the replica, then with the stage. So a node contains as many replicas of a stage as
+    possible.
     """
     together = min(plan.data, max(1, profile.gpus_per_node // plan.tensor))
     replicas = ring_seconds(profile, plan.data, together, _encoded_bytes(stage_parameters(model, plan), plan.data, wire))
     if plan.pipeline == 1:
         return replicas
     tied = _encoded_bytes(model.vocabulary * model.hidden / plan.tensor, 2, wire)
-    # the first stage and the last stage each hold the embedding, so two ranks
+    # 2 ranks, because the first stage and the last stage each hold the embedding
     return replicas + ring_seconds(profile, 2, 2 if plan.gpus <= profile.gpus_per_node else 1, tied)
 
 
 def _encoded_bytes(numbers: float, ranks: int, wire: WireFormat) -> float:
-    """Return the bytes of this many numbers, encoded as one piece for each rank of a ring; each piece has its own scales."""
+    """Return the encoded size of an array in bytes. A ring cuts the array into one chunk for each rank; each chunk has its own scales."""
     return float(ranks * wire.nbytes(math.ceil(numbers / ranks)))

@@ -1,4 +1,4 @@
-"""The memory that a plan needs on its fullest GPU, and what to try if a GPU has less."""
+"""The memory that a plan needs on its fullest GPU, and advice for plans that do not fit."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -26,7 +26,7 @@ class Memory(NamedTuple):
     activations : float
         Activations that forwards store for backwards.
     working : float
-        Activations that one layer recomputes. On the last stage, this also has the logits of one microbatch.
+        Activations that one layer recomputes. On the last stage, also the logits of one microbatch.
     """
 
     states: float
@@ -42,7 +42,7 @@ class Memory(NamedTuple):
 def stage_parameters(model: Transformer, plan: Plan) -> float:
     """Return the number of parameters on one GPU of the first stage.
 
-    The GPU has its part of the layers, its part of the token embedding, and the whole position embedding.
+    The GPU holds its part of the layers, its part of the token embedding, and the whole position embedding.
     """
     layers = model.layers / plan.pipeline * model.layer_parameters / plan.tensor
     return layers + (model.vocabulary / plan.tensor + model.sequence) * model.hidden
@@ -51,10 +51,10 @@ def stage_parameters(model: Transformer, plan: Plan) -> float:
 def memory(model: Transformer, plan: Plan) -> Memory:
     """Return the bytes that the fullest GPU of a plan needs.
 
-    The fullest GPU is in the first stage, or in the last stage if the logits make that one larger. A parameter takes 16 bytes. The
-    first stage holds the activations that :meth:`Transformer.activation_bytes` gives. With K stages and v chunks, the last stage holds
-    the activations of K - (K-1)/v microbatches. The reason is that before its first backward it runs the forwards of K microbatches
-    on v - 1 chunks, and the forward of one microbatch on its last chunk.
+    The fullest GPU is in the first stage, or in the last stage if its logits need more memory. A parameter takes 16 bytes. The activations
+    of the first stage are :meth:`Transformer.activation_bytes`. With K stages and v chunks, the last stage holds the activations of K -
+    (K-1)/v microbatches: before its first backward, the last stage runs the forwards of K microbatches on v - 1 chunks, and the forward of
+    one microbatch on its last chunk.
 
     Parameters
     ----------
@@ -84,7 +84,7 @@ def memory(model: Transformer, plan: Plan) -> Memory:
 
 
 def stage_memories(model: Transformer, plan: Plan) -> tuple[Memory, Memory]:
-    """Return the memory on a GPU of the first stage and of the last stage; nothing is refused."""
+    """Return the memory on a GPU of the first stage and on a GPU of the last stage. This function checks no arguments."""
     size, tensor, recompute, split = plan.microbatch, plan.tensor, plan.recompute, plan.sequence_parallel
     states = STATE_BYTES * stage_parameters(model, plan)
     on_first = model.activation_bytes(size, tensor, plan.pipeline, plan.chunks, recompute, split, plan.microbatches)
@@ -97,13 +97,13 @@ def stage_memories(model: Transformer, plan: Plan) -> tuple[Memory, Memory]:
 
 
 def _fullest(model: Transformer, plan: Plan) -> Memory:
-    """Return the memory of a plan that divides the model."""
+    """Return the memory on the fullest GPU of a plan. The plan must divide the layers and the heads of the model."""
     first, last = stage_memories(model, plan)
     return first if first.total >= last.total else last
 
 
 def refuse_overflow(model: Transformer, plan: Plan, profile: Profile) -> None:
-    """Raise :class:`UnsupportedSize` if a plan does not fit in the memory of a GPU; the message of the error says what would fit.
+    """Raise :class:`UnsupportedSize` with advice if a plan does not fit in the memory of a GPU.
 
     >>> from hybridlab.hardware import A100_40GB
     >>> refuse_overflow(Transformer(layers=24, hidden=2304, heads=24), Plan(1, 1, 32, microbatch=16, global_batch=512), A100_40GB)
@@ -129,7 +129,7 @@ def can_fit(model: Transformer, plan: Plan, profile: Profile) -> bool:
 
 
 def _advice(model: Transformer, plan: Plan, profile: Profile) -> str:
-    """Return what to try if a plan does not fit."""
+    """Return advice for a plan that does not fit: a change of the plan, or else larger hardware."""
     if can_fit(model, plan, profile):
         return next(words for words, changed in _savings(plan) if _fullest(model, changed).total <= profile.memory)
     finest = replace(plan, tensor=model.heads, pipeline=model.layers, chunks=1)  # the smallest part of the model on each GPU
@@ -137,8 +137,8 @@ def _advice(model: Transformer, plan: Plan, profile: Profile) -> str:
 
 
 def _savings(plan: Plan) -> Iterator[tuple[str, Plan]]:
-    """Yield each change that can save memory on the same GPUs, in words, with the changed plan; cheaper changes come first."""
-    kinds = RECOMPUTE[RECOMPUTE.index(plan.recompute) :]  # this kind, and those that recompute more
+    """Yield each change that can save memory on the same GPUs: its description and the changed plan. Cheaper changes come first."""
+    kinds = RECOMPUTE[RECOMPUTE.index(plan.recompute) :]  # the plan's kind, and all kinds that recompute more
     sizes = [size for size in range(plan.microbatch, 0, -1) if plan.microbatch % size == 0]
     for recompute in kinds:
         for size in sizes:

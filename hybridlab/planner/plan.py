@@ -10,39 +10,39 @@ from hybridlab.model import RECOMPUTE, Transformer
 
 A_MODEL = "Transformer(layers=96, hidden=12288, heads=96)"
 A_PLAN = "Plan(tensor=8, pipeline=8, data=4, microbatch=1, global_batch=512)"
-LEAST_BATCH = 512  # samples; no run in the calibration of the efficiency has a smaller batch
+LEAST_BATCH = 512  # samples; every run in the calibration of the efficiency has at least this batch
 SIZES = ("tensor", "pipeline", "data", "microbatch", "global_batch", "chunks")
 
 
 @dataclass(frozen=True)
 class Plan:
-    """How ``tensor`` x ``pipeline`` x ``data`` GPUs divide a model and a batch.
+    """The way in which ``tensor`` x ``pipeline`` x ``data`` GPUs divide a model and a batch.
 
     Parameters
     ----------
     tensor : int
-        GPUs that share each layer.
+        Number of GPUs that share each layer.
     pipeline : int
-        Pipeline stages.
+        Number of pipeline stages.
     data : int
-        Replicas.
+        Number of replicas.
     microbatch : int
         Samples in one microbatch.
     global_batch : int
-        Samples in one step, in all replicas together.
+        Samples in one step, over all replicas.
     chunks : int
         Chunks on each stage. More than 1 means interleaved 1F1B.
     recompute : str
         Which activations are recomputed in the backward: "none", "selective" (the attention's core) or "full" (the whole layer).
     sequence_parallel : bool
-        Whether the ``tensor`` GPUs also share the operations that run between the matrix products of a layer.
+        Whether the ``tensor`` GPUs also share the operations between the matrix products of a layer.
 
     Raises
     ------
     HybridLabError
         A size is not a whole number of at least 1, or the kind of recomputation is unknown.
     UnsupportedSize
-        The replicas and microbatches do not divide the samples evenly (``not-divisible``), or the chunks do not suit the pipeline.
+        The samples cannot be divided evenly among replicas and microbatches (``not-divisible``), or the chunks do not suit the pipeline.
 
     Examples
     --------
@@ -64,7 +64,7 @@ class Plan:
     sequence_parallel: bool = False
 
     def __post_init__(self) -> None:
-        for field in SIZES:  # numpy's integers become ints; a frozen dataclass allows no plain assignment
+        for field in SIZES:  # numpy integers become ints; object.__setattr__, because the dataclass is frozen
             object.__setattr__(self, field, whole_number(getattr(self, field), field))
         known_name(self.recompute, RECOMPUTE, "recomputation")
         object.__setattr__(self, "sequence_parallel", true_or_false(self.sequence_parallel, "sequence_parallel"))
@@ -91,14 +91,14 @@ class Plan:
 
 
 def checked_model(model: object) -> Transformer:
-    """Return ``model`` if it is a Transformer; raise an error if it is not."""
+    """Return ``model`` if it is a Transformer, or raise an error."""
     if not isinstance(model, Transformer):
         raise HybridLabError(f"model must be a Transformer, such as {A_MODEL}, not {short_repr(model)}", "wrong-type")
     return model
 
 
 def checked_profile(profile: object) -> Profile:
-    """Return ``profile`` if it is a Profile; raise an error if it is not."""
+    """Return ``profile`` if it is a Profile, or raise an error."""
     if not isinstance(profile, Profile):
         message = f"profile must be a Profile of hybridlab.hardware, such as A100_80GB, not {short_repr(profile)}"
         raise HybridLabError(message, "wrong-type")
@@ -106,7 +106,7 @@ def checked_profile(profile: object) -> Profile:
 
 
 def refuse_misfit(model: Transformer, plan: Plan) -> None:
-    """Raise if the layers cannot be divided into equal stages, or the heads cannot be divided among the tensor GPUs."""
+    """Raise an error if the layers cannot form equal stages, or the tensor GPUs cannot share the heads equally."""
     checked_model(model)
     if not isinstance(plan, Plan):
         raise HybridLabError(f"plan must be a Plan, such as {A_PLAN}, not {short_repr(plan)}", "wrong-type")
@@ -121,18 +121,18 @@ def refuse_misfit(model: Transformer, plan: Plan) -> None:
 
 
 def samples_of(gpus: int, global_batch: int | None) -> int:
-    """Return the number of samples in a step: ``global_batch`` if it is given, otherwise one for each GPU and at least 512."""
+    """Return the number of samples in a step: ``global_batch``, or by default one sample for each GPU, but at least 512."""
     return max(gpus, LEAST_BATCH) if global_batch is None else global_batch
 
 
 def tensor_degrees(model: Transformer, profile: Profile) -> list[int]:
-    """Return the tensor degrees that divide both the GPUs of a node and the heads of the model, in increasing order."""
+    """Return the possible tensor degrees in increasing order. They divide the number of GPUs of a node and the heads of the model."""
     return [count for count in divisors(profile.gpus_per_node) if not model.heads % count]
 
 
 def divisors(number: int) -> list[int]:
     """Return all divisors of a number in increasing order."""
-    # each divisor above the square root belongs to one below it
+    # each divisor d above the square root has a partner number / d below it
     small = [count for count in range(1, math.isqrt(number) + 1) if number % count == 0]
     return sorted({*small, *(number // count for count in small)})
 
@@ -140,4 +140,4 @@ def divisors(number: int) -> list[int]:
 def _nearest_multiples(count: int, step: int) -> str:
     """Return the advice to try the multiples of ``step`` nearest to ``count``."""
     below = count // step * step
-    return f"; try {below} or {below + step}" if below else f"; try {step}"  # 0 is no advice
+    return f"; try {below} or {below + step}" if below else f"; try {step}"  # the multiple 0 is no useful advice

@@ -1,4 +1,4 @@
-"""The search for the fastest plan for a model on given GPUs, and for the numbers of GPUs on which some plan fits."""
+"""The search for the fastest plan of a model on given GPUs, and for numbers of GPUs on which a plan fits."""
 
 from bisect import bisect_left
 from collections.abc import Iterator
@@ -18,7 +18,7 @@ from hybridlab.planner.plan import LEAST_BATCH, Plan, checked_model, checked_pro
 
 
 class Found(NamedTuple):
-    """A plan that fits in memory, with its predicted seconds per iteration, TFLOP/s per GPU, and bytes on the fullest GPU."""
+    """A plan that fits in memory: its predicted seconds per iteration, its TFLOP/s per GPU, and the bytes on its fullest GPU."""
 
     plan: Plan
     seconds: float
@@ -30,7 +30,7 @@ class Found(NamedTuple):
 class Search:
     """The result of :func:`search`: all plans that fit in memory, fastest first.
 
-    ``len``, indexing and iteration work in the same way as on the tuple ``found``.
+    ``len``, indexing and iteration work as on the tuple ``found``.
 
     Attributes
     ----------
@@ -41,7 +41,7 @@ class Search:
     found : tuple of Found
         The plans that fit, fastest first.
     tried : int
-        Number of plans that were tried. Plans that do not fit count too.
+        Number of all plans that the search tried, including plans that do not fit.
 
     Examples
     --------
@@ -79,10 +79,11 @@ class Search:
 
     @property
     def pareto(self) -> tuple[Found, ...]:
-        """The plans for which no other plan is both faster and smaller in memory, fastest first."""
+        """The Pareto front: plans for which no other plan is both faster and smaller in memory. The fastest plan comes first."""
         chosen: list[Found] = []
         for each in self.found:
-            if not chosen or each.memory < chosen[-1].memory:  # later plans are slower, so they must need less memory
+            # a later plan is slower, so it belongs to the front only if it needs less memory
+            if not chosen or each.memory < chosen[-1].memory:
                 chosen.append(each)
         return tuple(chosen)
 
@@ -92,7 +93,7 @@ class Search:
         Parameters
         ----------
         most : int, optional
-            The largest number of rows. By default, there is a row for every plan.
+            The largest number of rows. The default is one row for every plan.
         """
         chosen = self.found if most is None else self.found[: whole_number(most, "most")]
         return [
@@ -111,7 +112,7 @@ class Search:
 
 
 def search(model: Transformer, gpus: int, profile: Profile, global_batch: int | None = None, *, efficiency: float = EFFICIENCY) -> Search:
-    """Return all plans with which a model fits in the memory of a given number of GPUs, fastest first.
+    """Return all plans that fit in the memory of a given number of GPUs, fastest first.
 
     The search tries all plans that divide layers, heads and samples evenly. It combines every tensor degree that divides the GPUs of
     a node, every number of stages, replicas and chunks, microbatches of 1, 2, 4, ... samples, and every kind of recomputation. It tries
@@ -126,7 +127,7 @@ def search(model: Transformer, gpus: int, profile: Profile, global_batch: int | 
     profile : Profile
         The GPUs, their nodes and their network.
     global_batch : int, optional
-        Samples in one step. The default is one for each GPU, and at least 512.
+        Samples in one step. The default is one sample for each GPU, but at least 512.
     efficiency : float
         As in :func:`predict`.
 
@@ -160,7 +161,8 @@ def search(model: Transformer, gpus: int, profile: Profile, global_batch: int | 
         used = memory(model, plan).total
         least_memory = min(least_memory, used)
         if used <= profile.memory:
-            time = predict(model, plan, profile, efficiency=efficiency, must_fit=False)  # it fits: see the line above
+            # must_fit=False, because the line above has checked the memory
+            time = predict(model, plan, profile, efficiency=efficiency, must_fit=False)
             found.append(Found(plan, time.seconds, time.tflops_per_gpu, used))
     if not tried:
         message = f"no plan divides {model.layers} layers, {model.heads} heads and {batch} samples evenly"
@@ -170,7 +172,7 @@ def search(model: Transformer, gpus: int, profile: Profile, global_batch: int | 
         need, over = least_memory / 1e9, (least_memory - profile.memory) / 1e9
         message = f"none of {tried:,} plans on {count} GPUs fits in {profile.memory / 1e9:g} GB: the smallest needs {need:.1f} GB"
         raise UnsupportedSize(f"{message}, {over:.1f} GB more; try {other_gpus(model, count, profile, asked)}", "too-large")
-    found.sort(key=lambda each: (each.seconds, each.memory))  # of equally fast plans, the smaller one first
+    found.sort(key=lambda each: (each.seconds, each.memory))  # plans with equal time are sorted by memory
     return Search(model, profile, tuple(found), tried)
 
 
@@ -186,7 +188,8 @@ def plans(model: Transformer, gpus: int, profile: Profile, global_batch: int) ->
 def _plans_of_degrees(model: Transformer, tensor: int, pipeline: int, data: int, global_batch: int) -> Iterator[Plan]:
     """Yield the plans with these tensor, pipeline and data degrees."""
     samples, layers = global_batch // data, model.layers // pipeline
-    sizes = [2**power for power in range(samples.bit_length()) if samples % 2**power == 0]  # all sizes would make the search much longer
+    # powers of two only, because a search of all sizes would take much longer
+    sizes = [2**power for power in range(samples.bit_length()) if samples % 2**power == 0]
     for size in sizes:
         count = samples // size
         chunks = [1] if pipeline == 1 or count % pipeline else divisors(layers)
@@ -197,7 +200,7 @@ def _plans_of_degrees(model: Transformer, tensor: int, pipeline: int, data: int,
 
 
 def other_gpus(model: Transformer, gpus: int, profile: Profile, global_batch: int | None) -> str:
-    """Return advice for a model that has no plan on ``gpus`` GPUs: the nearest smaller and larger numbers of GPUs on which one fits.
+    """Return advice for a model that has no plan on ``gpus`` GPUs: the nearest smaller and larger numbers of GPUs on which a plan fits.
 
     If no number of GPUs is enough, the advice is to take GPUs with more memory. For given tensor and pipeline degrees, a plan needs
     the least memory with microbatches of one sample. More replicas never need more memory on a GPU, because each replica has fewer
@@ -213,7 +216,7 @@ def other_gpus(model: Transformer, gpus: int, profile: Profile, global_batch: in
         for pipeline in divisors(model.layers):
             replica_gpus = tensor * pipeline
 
-            # the default values bind the degrees of this turn of the loop
+            # the default values bind the degrees of this iteration of the loop
             def fits(data: int, tensor: int = tensor, pipeline: int = pipeline) -> bool:
                 batch = samples_of(tensor * pipeline * data, global_batch)
                 return can_fit(model, Plan(tensor, pipeline, data, 1, batch, recompute="none", sequence_parallel=True), profile)
@@ -223,7 +226,7 @@ def other_gpus(model: Transformer, gpus: int, profile: Profile, global_batch: in
             above = [data for data in counts if gpus < replica_gpus * data < nearest_above]
             if below and fits(below[-1]):
                 nearest_below = replica_gpus * below[-1]
-            first = bisect_left(above, True, key=fits)  # False for the smaller numbers, True from some number on
+            first = bisect_left(above, True, key=fits)  # bisection works because ``fits`` is False up to some number and True above
             if first < len(above):
                 nearest_above = replica_gpus * above[first]
     found = [str(count) for count in (nearest_below, nearest_above) if 0 < count <= LARGEST]
@@ -231,13 +234,13 @@ def other_gpus(model: Transformer, gpus: int, profile: Profile, global_batch: in
 
 
 def _replica_counts(replica_gpus: int, gpus: int, global_batch: int | None) -> list[int]:
-    """Return numbers of replicas that share the samples evenly, in increasing order; a replica has ``replica_gpus`` GPUs.
+    """Return numbers of replicas that divide the samples evenly, in increasing order. A replica has ``replica_gpus`` GPUs.
 
-    If ``global_batch`` is None, a batch of more than 512 samples grows with the number of GPUs and every number of replicas shares it
-    evenly. Of these numbers, only the smallest one and the two next to ``gpus`` are returned.
+    If ``global_batch`` is None, then from 512 GPUs on a batch has one sample for each GPU. Every number of replicas divides such a batch
+    evenly. The function returns only three of these numbers: the smallest number, and the two numbers nearest to ``gpus``.
     """
     if global_batch is not None:
         return divisors(global_batch)
     small = [data for data in divisors(LEAST_BATCH) if replica_gpus * data < LEAST_BATCH]
-    least = -(-LEAST_BATCH // replica_gpus)  # rounded up: from here on, a batch has one sample for each GPU
+    least = -(-LEAST_BATCH // replica_gpus)  # rounded up; with at least this many replicas, a batch has one sample for each GPU
     return small + sorted({data for data in (least, (gpus - 1) // replica_gpus, gpus // replica_gpus + 1) if data >= least})
