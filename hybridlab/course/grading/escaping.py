@@ -1,27 +1,27 @@
-"""Functions that make the text of others harmless: in cells of a spreadsheet, in Markdown, in logs and in names of files."""
+"""Make text from students harmless in spreadsheets, Markdown, logs and file names. Such text can contain formulas or commands."""
 
 import hashlib
 import re
 import unicodedata
 
 LONGEST_LINE = 300  # characters; the longest sentence of a task has 285
-LONGEST_NAME = 80  # bytes of a file's name without its ending
+LONGEST_NAME = 80  # bytes of a file name without its suffix
 _DIGITS = 10  # hexadecimal digits of the hash in a file's name
 
-# what a terminal obeys: ESC ] ... BEL, and ESC [ ... letter
+# commands for a terminal: ESC ] ... BEL, and ESC [ ... letter
 _ANSI = re.compile(r"\x1b\][^\x07\x1b\r\n]*(?:\x07|\x1b\\)?|(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]?")
-# characters without a shape that Unicode does not count as format characters, and two that XML forbids
+# invisible characters outside Unicode's category of format characters, and two characters that XML forbids
 _SHAPELESS = re.compile("[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2065\u3164\ufe00-\ufe0f\uffa0\ufffe\uffff\U000e0000-\U000e0fff]")
-_FORMULA = re.compile(r"(^|[;\t\n])(?=\s*[=+\-@＝＋－＠])|^(?=\s*[\t\n])")  # noqa: RUF001 (a spreadsheet takes the wide signs, too)
-_WORD = r"(?:\d+\.\d+|[^\W_]+(?:(?:'|-(?!\d))[^\W_]+)*|%)"  # no link is a word, and no GH-12
+_FORMULA = re.compile(r"(^|[;\t\n])(?=\s*[=+\-@＝＋－＠])|^(?=\s*[\t\n])")  # noqa: RUF001 (spreadsheets accept the wide signs, too)
+_WORD = r"(?:\d+\.\d+|[^\W_]+(?:(?:'|-(?!\d))[^\W_]+)*|%)"  # not links, and not GH-12, which GitHub turns into a link
 _PLAIN = re.compile(rf"{_WORD}(?:[:,]? {_WORD})*\??")
-_RESERVED = re.compile(r"(?:con|prn|aux|nul|com\d|lpt\d)(?:\.|$)", re.IGNORECASE)  # devices of Windows
+_RESERVED = re.compile(r"(?:con|prn|aux|nul|com\d|lpt\d)(?:\.|$)", re.IGNORECASE)  # names of Windows devices, which cannot be file names
 
 
 def visible(text: str) -> str:
-    r"""Return a text without what cannot be seen, with ``\n`` as the end of each line.
+    r"""Return a text without invisible characters, with ``\n`` as the end of each line.
 
-    Terminal commands, control characters, characters that turn the direction of writing, and halves of characters are left out.
+    The result has no terminal commands, no control characters, no characters that change the direction of writing, and no surrogates.
 
     >>> visible("a\x1b[31mred\x1b[0m\u202e\r\nb")
     'ared\nb'
@@ -31,12 +31,12 @@ def visible(text: str) -> str:
 
 
 def cut(text: str, longest: int = LONGEST_LINE) -> str:
-    """Return a text of at most ``longest`` characters, which ends with "..." where something was cut off."""
+    """Return the first characters of a text, at most ``longest``. A shortened text ends with "..."."""
     return text if len(text) <= longest else text[: longest - 3] + "..."
 
 
 def no_command(line: str) -> str:
-    """Return a line that no CI takes for a command. GitHub obeys ``::`` at the beginning, after spaces too, and ``##[`` anywhere.
+    """Return a line that a CI system does not run as a command. GitHub runs ``::`` at the beginning of a line, and ``##[`` anywhere in it.
 
     >>> no_command("  ::error::no")
     '  : :error::no'
@@ -45,7 +45,7 @@ def no_command(line: str) -> str:
 
 
 def for_log(text: str, longest: int = LONGEST_LINE) -> str:
-    r"""Return one line of visible characters that can be printed in any terminal or CI.
+    r"""Return a text as one line of visible characters that is safe in a terminal and in the log of a CI system.
 
     >>> for_log("\x1b[2J\n::set-output name=x::1\nand ##[error]")
     ': :set-output name=x::1 and ## [error]'
@@ -54,9 +54,9 @@ def for_log(text: str, longest: int = LONGEST_LINE) -> str:
 
 
 def for_cell(value: str | float) -> str | float:
-    """Return a value for a cell of a CSV file. A text that a spreadsheet would take for a formula gets an apostrophe; numbers stay.
+    """Return a value that is safe in a cell of a CSV file: a text that begins like a formula gets an apostrophe in front.
 
-    A spreadsheet that separates cells at semicolons finds no formula behind a semicolon either.
+    Numbers do not change. Some spreadsheets separate cells at semicolons, so a formula after a semicolon gets an apostrophe, too.
 
     >>> for_cell("=1+1"), for_cell(-1)
     ("'=1+1", -1)
@@ -67,7 +67,7 @@ def for_cell(value: str | float) -> str | float:
 
 
 def for_markdown(text: str) -> str:
-    """Return a text for the middle of a line of Markdown. Plain words stay. Any other text becomes a code span, where signs mean nothing.
+    """Return a text for the middle of a line of Markdown. Plain words do not change. Any other text becomes a code span.
 
     >>> for_markdown("Build the ring"), for_markdown("@ana [x](y)")
     ('Build the ring', '`@ana [x](y)`')
@@ -81,7 +81,7 @@ def for_markdown(text: str) -> str:
 
 
 def fenced(lines: list[str]) -> list[str]:
-    """Return lines as a block of Markdown in which signs mean nothing. Its fence is longer than any in the lines."""
+    """Return lines of text as a code block of Markdown. Its fence is longer than every row of backticks in the lines."""
     fence = "`" * max(3, _longest_run("\n".join(lines)) + 1)
     return [fence, *map(no_command, lines), fence]
 
@@ -91,10 +91,11 @@ def _longest_run(text: str) -> int:
 
 
 def file_name(student: str) -> str:
-    """Return a name for the files of a student, without an ending. Two students never get the same one, in large or small letters.
+    """Return a name for the files of a student, without a suffix. Two students never get the same name, even if case is ignored.
 
-    Letters, digits and ``-_.@`` stay, and any other character becomes ``_``. A name that has changed, or that a system could take for
-    another one, ends with a hash: names with capital letters or accents, names of Windows devices, and names that look like hashed ones.
+    Letters, digits and ``-_.@`` do not change; ``_`` replaces any other character. The result ends with a hash of the student's name if
+    the name (1) has a character that was replaced, (2) has capital letters or accents, (3) is that of a Windows device, (4) ends
+    like a name with a hash, or (5) is too long.
 
     >>> file_name("ana@uni.edu"), file_name("../Ana")
     ('ana@uni.edu', '_.._Ana-229dec4c04')
@@ -105,6 +106,6 @@ def file_name(student: str) -> str:
     plain = safe == student and re.fullmatch(r"[a-z0-9_.@-]+", safe) and len(safe) <= LONGEST_NAME
     if plain and not re.search(rf"-[0-9a-f]{{{_DIGITS}}}$", safe):
         return safe
-    # of the whole name, so that two names that differ only in replaced characters stay apart
+    # the hash of the whole name distinguishes two names that differ only in replaced characters
     digest = hashlib.sha256(student.encode("utf-8", "surrogatepass")).hexdigest()[:_DIGITS]
     return f"{safe.encode()[: LONGEST_NAME - _DIGITS - 1].decode(errors='ignore')}-{digest}"

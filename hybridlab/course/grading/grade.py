@@ -1,4 +1,4 @@
-"""Marks of a folder of submissions. Each notebook runs in workers of its own and gets a record, so that an interrupted run can go on."""
+"""Mark a folder of submissions. Each notebook has its own workers. Its marks are written to a record, so a later run can continue."""
 
 import hashlib
 import multiprocessing
@@ -25,7 +25,7 @@ from hybridlab.errors import HybridLabError
 
 @dataclass(frozen=True)
 class Assignment:
-    """What is graded, and how.
+    """The settings of a run of the grader.
 
     Parameters
     ----------
@@ -36,9 +36,9 @@ class Assignment:
     course : str
         The name of the course, as in the copies of the students.
     run : str
-        The label of the run. Another label draws other hidden cases: practice must not tell those of the final run.
+        The label of the run. Each label has its own hidden cases, so a practice run does not reveal the cases of the final run.
     common : bool
-        Whether all students have the sizes in the text of the lab, and no twists.
+        Whether all students have the tasks in the text of the lab: the same sizes, and no changes of a task ('twists').
     """
 
     lab: str
@@ -49,23 +49,23 @@ class Assignment:
 
     @property
     def fingerprint(self) -> str:
-        """Digits by which two runs are known to give the same marks: of the secret, the assignment and the version."""
-        # another version of hybridlab can have other judges
+        """Twelve hexadecimal digits. Two runs with equal digits have equal secrets, settings and versions, so they give the same marks."""
+        # the judges can differ between two versions of hybridlab
         parts = (self.secret.fingerprint, self.lab, self.course, self.run, str(self.common), version("hybridlab"))
         return hashlib.sha256("\n".join(parts).encode("utf-8", "surrogatepass")).hexdigest()[:12]
 
 
 def grade_file(path: Path, student: str, assignment: Assignment, launcher: Launcher) -> Marks:
-    """Return the marks of one submission. What cannot be read has no points, and a person has to look at it.
+    """Return the marks of one submission. A file that cannot be read gets no points, and a person has to look at it.
 
     Parameters
     ----------
     path : Path
         The notebook.
     student : str
-        Whose it is; what the notebook says about it does not count.
+        The student who handed in the notebook. A name in the notebook itself does not count.
     assignment : Assignment
-        What is graded, and how.
+        The settings of the run.
     launcher : Launcher
         Starts the workers.
     """
@@ -77,7 +77,7 @@ def grade_file(path: Path, student: str, assignment: Assignment, launcher: Launc
     except HybridLabError as why:
         return replace(marks, tasks=_no_marks(spec, why.code or "unreadable"), needs_person=f"{why}", digest=digest_of(path))
     whose = None if assignment.common else Student(student, assignment.course)
-    name = Student(student).name  # in small letters: "Ana" and "ana" have the same hidden cases
+    name = Student(student).name  # in lower case, so that "Ana" and "ana" have the same hidden cases
     tasks = tuple(
         mark(
             submission.cells,
@@ -96,30 +96,30 @@ def grade_file(path: Path, student: str, assignment: Assignment, launcher: Launc
 def grade_all(
     found: Mapping[str, Sequence[Path]], assignment: Assignment, launcher: Launcher, records: Path, *, jobs: int = 1
 ) -> Iterator[Marks]:
-    """Yield the marks of each submission as soon as they are known, and write a record of each.
+    """Yield the marks of each submission as soon as they are known, and write a record of them.
 
-    A submission that is on record is not graded again, unless one of its tasks could not be graded, through no fault of the student.
+    A submission with a record is not graded again. There is one exception: a fault of the grader prevented the grading of a task.
 
     Parameters
     ----------
     found : mapping of str to sequence of Path
-        The files of each student. Of several files none is graded: a person has to choose. The same holds for names that differ only in
-        capital letters, because they stand for one student.
+        The files of each student. If a student has several files, none of them is graded: a person has to choose. Two names that differ
+        only in capital letters count as one student.
     assignment : Assignment
-        What is graded, and how.
+        The settings of the run.
     launcher : Launcher
         Starts the workers.
     records : Path
         The folder of the records.
     jobs : int
-        How many submissions are graded at a time.
+        The number of submissions that are graded at the same time.
 
     Raises
     ------
     HybridLabError
-        ``damaged-record``, ``not-writable``, or ``grader-ended``. What was graded before is on record.
+        ``damaged-record``, ``not-writable``, or ``grader-ended``. The submissions that were graded before the error have records.
     """
-    # the digest: a file that has changed since is graded again
+    # the digest is part of the key, so that a changed file is graded again
     known = {(marks.student, marks.file, marks.digest): marks for marks in read_records(records) if _counts(marks, assignment)}
     left: dict[str, Path] = {}
     for student, paths in found.items():
@@ -129,25 +129,25 @@ def grade_all(
             yield on_record
         else:
             left[student] = paths[0]
-    if jobs == 1 or len(left) < 2:  # a pool would only add the time in which its process starts
+    if jobs == 1 or len(left) < 2:  # a pool of processes would only add its start-up time
         for student, path in left.items():
             yield _save(grade_file(path, student, assignment, launcher), records)
         return
-    # "spawn": a forked process would take over locks that threads of this one hold
+    # not "fork": a forked process could inherit locks that threads of this process hold
     with ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn"), _leave_interrupts) as pool:
         try:
             waiting = [pool.submit(grade_file, path, student, assignment, launcher) for student, path in left.items()]
             for done in as_completed(waiting):
                 yield _save(done.result(), records)
         except BrokenProcessPool:
-            why = "a process of the grader was ended from outside; is there enough memory for --jobs?"
-            raise HybridLabError(f"{why} The same command goes on where it stopped", "grader-ended") from None
+            why = "a process of the grader was killed; perhaps there is not enough memory for this number of --jobs."
+            raise HybridLabError(f"{why} Run the same command again: it grades the submissions that remain", "grader-ended") from None
         finally:
-            pool.shutdown(cancel_futures=True)  # after Ctrl-C no other submission begins
+            pool.shutdown(cancel_futures=True)  # after Ctrl-C, grade no further submissions
 
 
 def digest_of(path: Path) -> str:
-    """Return the SHA-256 of a file, or an empty text if it is no file that can be read. A link is not followed."""
+    """Return the SHA-256 of a file as hexadecimal digits; an empty text for a link or for a file that cannot be read."""
     if path.is_symlink() or not path.is_file():
         return ""
     try:
@@ -158,7 +158,7 @@ def digest_of(path: Path) -> str:
 
 
 def with_seeds(marks: Marks) -> Callable[[str], int | None]:
-    """Return a function that takes the key of a task and returns the seed of its hidden cases in a record."""
+    """Return a function from the key of a task to the seed of the task's hidden cases in recorded marks."""
     seeds = {task.key: task.seed for task in marks.tasks}
     return lambda key: seeds.get(key)
 
@@ -174,17 +174,17 @@ def _no_marks(spec: LabSpec, code: str) -> tuple[TaskMark, ...]:
 
 
 def _leave_interrupts() -> None:
-    """Ignore Ctrl-C here. The process that has started this one handles it, and lets each submission in progress come to its end."""
+    """Ignore Ctrl-C in this process. The parent process handles Ctrl-C: submissions in progress are finished, and no others begin."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def _counts(marks: Marks, assignment: Assignment) -> bool:
-    """Whether marks on record are those that this run would give."""
+    """Return whether recorded marks are valid for this run, so that the submission need not be graded again."""
     return marks.fingerprint == assignment.fingerprint and not any(task.code in NOT_GRADED for task in marks.tasks)
 
 
 def _id_of(student: str) -> str:
-    """Return the name from which a student's own sizes are drawn, or an empty text for no name."""
+    """Return the normalised name of a student, which determines the student's own sizes; an empty text if the name cannot be used."""
     try:
         return Student(student).name
     except HybridLabError:
@@ -192,10 +192,10 @@ def _id_of(student: str) -> str:
 
 
 def _unclear(student: str, found: Mapping[str, Sequence[Path]]) -> str:
-    """Return why it is not clear which file is a student's own, or an empty text."""
+    """Return why a person must say which file belongs to which student; an empty text if this is clear."""
     paths = found[student]
     if not _id_of(student):
-        return f"the name of {paths[0].name!r} names no student: give it one, such as lab02_ana.ipynb, and grade again"
+        return f"the file name {paths[0].name!r} has no name of a student: rename the file, such as lab02_ana.ipynb, and grade again"
     if len(paths) > 1:
         names = [path.name if path.parent == paths[0].parent else f"{path.parent.name}/{path.name}" for path in paths]
         return f"{student} has {counted(len(paths), 'file')} ({', '.join(names)}): leave one of them in the folder, and grade again"
@@ -212,7 +212,7 @@ def _for_a_person(student: str, paths: Sequence[Path], why: str, assignment: Ass
 
 
 def _question(submission: Submission, student: str, assignment: Assignment, spec: LabSpec) -> str:
-    """Return why a person has to look at a submission, or an empty text."""
+    """Return why a person has to look at a readable submission; an empty text if nobody has to."""
     lab, course = assignment.lab, assignment.course
     if submission.lab and submission.lab != lab:
         return f"this is a copy of {submission.lab}, and {lab} is graded"

@@ -8,8 +8,8 @@ from hybridlab.checks import known_name
 from hybridlab.errors import HybridLabError
 
 LIBRARY = Path(__file__).resolve().parents[2]
-PLACES = (LIBRARY / "labs", LIBRARY.parent / "labs")  # in an installed wheel, and in a checkout
-# "lab02", "Lab 2", "2"
+PLACES = (LIBRARY / "labs", LIBRARY.parent / "labs")  # folders of the labs: in an installed wheel, and in a checkout
+# matches "lab02", "Lab 2" and "2"
 SHORT = re.compile(r"(?:lab)?[ _-]?0*([0-9]{1,2})", flags=re.IGNORECASE)
 
 
@@ -19,12 +19,12 @@ def lab_name(lab: str) -> str:
     Parameters
     ----------
     lab : str
-        ``"lab02"``, ``"lab2"``, ``"2"``, or the name of the notebook with or without its suffix.
+        ``"lab02"``, ``"lab2"``, ``"2"``, or the file name of the notebook with or without its suffix.
 
     Raises
     ------
     HybridLabError
-        ``unknown-name``, with the labs that exist.
+        ``unknown-name``; the sentence lists the labs that exist.
 
     Examples
     --------
@@ -41,7 +41,7 @@ def lab_name(lab: str) -> str:
 
 
 def reference(lab: str) -> Path:
-    """Return the path of a lab's notebook, with its solutions. ``lab`` is understood as in :func:`lab_name`.
+    """Return the path of a lab's own notebook, which has the solutions. ``lab`` has one of the forms that :func:`lab_name` accepts.
 
     >>> reference("2").name
     'lab02_one_f_one_b.ipynb'
@@ -50,7 +50,7 @@ def reference(lab: str) -> Path:
 
 
 def lab_notebooks() -> dict[str, Path]:
-    """Return the path of each lab's notebook, by the short names of the labs.
+    """Return a dict from the short name of each lab to the path of its notebook.
 
     >>> list(lab_notebooks())[:2]
     ['lab01', 'lab02']
@@ -58,7 +58,7 @@ def lab_notebooks() -> dict[str, Path]:
     return dict(_notebooks_in(PLACES))
 
 
-@cache  # student_of looks the labs up for each submission
+@cache  # cached, because student_of asks for the labs once for each submission
 def _notebooks_in(places: tuple[Path, ...]) -> tuple[tuple[str, Path], ...]:
     for place in places:
         if found := sorted(place.glob("lab[0-9][0-9]_*.ipynb")):

@@ -1,23 +1,27 @@
-"""A worker under Landlock, for a grader that cannot run bubblewrap, such as one in a container of Docker.
+"""Start workers under Landlock. A grader uses it if bubblewrap cannot run, as in a Docker container.
 
-Landlock is a part of the kernel with which a thread gives up rights, for itself and for all programs that it starts. The thread that
-starts a worker lives for a moment: the rest of the grader keeps its rights. A worker reads the interpreter, numpy, its own program and, if
-it is of the kind "library", hybridlab. It writes into one new folder, which is removed when it ends. It binds and connects no TCP, and from
-ABI 6 on it reaches no process and no abstract socket outside. What Landlock leaves open, a filter of system calls closes (``call_gaps``).
-Root becomes nobody first. The limit of one process counts all that runs as a user. So a worker can start no process and no thread, whatever
-else runs as nobody. A worker that may start threads gets a higher limit, by what runs as its user when it starts, and a filter refuses
-new processes.
+Landlock is a part of the Linux kernel. With Landlock, a thread gives up rights for itself and for all programs that it starts. The grader
+starts each worker from a new thread that gives up its rights, so the other threads of the grader keep theirs. If the grader is root, the
+worker runs as the user nobody. The rules for a worker are:
 
-What stays open, as measured on ABI 7; ``hybridlab doctor --sandbox landlock`` prints the first three:
+- Files: a worker may read the interpreter, numpy and its own program. A worker of the kind "library" may also read hybridlab. A worker may
+  write into one new folder, which is removed when the worker ends.
+- Network: a worker may not use TCP. From ABI 6 on, it can reach no process and no abstract socket outside the sandbox. A filter of system
+  calls refuses what Landlock cannot refuse (``call_gaps``).
+- Processes: the kernel counts all processes and threads of a user against one limit. The limit of a worker is 1, so a worker can start
+  no process and no thread. A worker that may start threads has a higher limit: the number of processes and threads of its user at the
+  start, and some more. For such a worker, a filter refuses new processes.
 
-- A worker sees which files exist, how large they are and whose they are, below all folders that its user may enter. It reads none of them,
-  but it reads where symbolic links lead.
-- Paths below ``/proc`` exist: a worker can find out which processes run. It reads nothing about them.
-- A file has at most ``Limits.file_bytes``, but all files together have no limit until the worker ends: keep space in the folder of
-  temporary files, or mount a small file system there.
-- Without root, the worker runs as the user of the grader.
-- If the grader is killed in a way that it cannot notice, a worker that sleeps goes on. It holds nothing but its own memory.
-- The names of packages beside the interpreter can be listed. The packages cannot be read.
+The sandbox does not prevent the following (measured on ABI 7; ``hybridlab doctor --sandbox landlock`` prints the first three):
+
+- A worker can see the names, sizes and owners of files in all folders that its user may enter, and the targets of symbolic links. It
+  cannot read the files.
+- Paths below ``/proc`` exist, so a worker can find out which processes run. It can read nothing about them.
+- Each file has at most ``Limits.file_bytes``, but there is no limit on the sum of all files while the worker runs. So leave enough space
+  in the folder for temporary files, or mount a small file system there.
+- If the grader is not root, the worker runs as the user of the grader.
+- If the grader itself is killed by force, a sleeping worker can live on. It uses only its own memory.
+- A worker can list the names of packages beside the interpreter. It cannot read the packages.
 """
 
 import contextlib
@@ -42,14 +46,14 @@ from hybridlab.errors import HybridLabError
 if TYPE_CHECKING:
     import landlockpy
 
-LEAST_ABI = 4  # the first that has rules for TCP
-PROCESSES = 1  # the worker itself; other processes of the same user count, too, and make the limit only stricter
-OTHERS = 48  # threads that other workers may start beside a worker with threads, since the limit counts those of all of them
+LEAST_ABI = 4  # the first version of Landlock with rules for TCP
+PROCESSES = 1  # the limit of processes of a worker without threads; other processes of the same user only make the limit stricter
+OTHERS = 48  # threads that other workers may start later; they run as the same user, and so count against the same limit
 LEFT_OPEN = (
     "no file outside can be seen",
     "there is no /proc",
     "all files together are limited",
-)  # hybridlab doctor reports these, and work is graded all the same
+)  # guarantees that Landlock does not give; hybridlab doctor reports them, and grading is still allowed
 
 
 def require_landlock() -> None:
@@ -58,8 +62,8 @@ def require_landlock() -> None:
     Raises
     ------
     HybridLabError
-        ``no-sandbox``: the package landlockpy is not installed, this kernel has no Landlock or too old a one, or the numbers of this
-        machine's system calls are not known.
+        ``no-sandbox``: (1) the package landlockpy is not installed; (2) the kernel has no Landlock, or an old version of it; or (3) the
+        numbers of this machine's system calls are not known.
     """
     try:
         import landlockpy
@@ -81,10 +85,10 @@ def require_landlock() -> None:
 
 
 def processes_of_its_user() -> int:
-    """Return how many processes and threads run as the user of workers. The kernel counts both against one limit."""
+    """Return the number of processes and threads of the user as whom workers run. The kernel counts both against one limit."""
     user, found = NOBODY if os.geteuid() == 0 else os.geteuid(), 0
     for process in Path("/proc").glob("[0-9]*"):
-        with contextlib.suppress(OSError):  # it has ended
+        with contextlib.suppress(OSError):  # the process has ended since its folder was listed
             found += len(list((process / "task").iterdir())) if process.stat().st_uid == user else 0
     return found
 
@@ -95,7 +99,7 @@ def landlock_starter(runtime: Runtime) -> Start:
     Raises
     ------
     HybridLabError
-        As :func:`require_landlock`.
+        The errors of :func:`require_landlock`.
     """
     require_landlock()
 
@@ -113,11 +117,11 @@ def landlock_starter(runtime: Runtime) -> Start:
 
 
 def gather_packages(runtime: Runtime) -> None:
-    """Create a folder of packages for each kind of worker, with links to numpy, and to hybridlab where the kind has it."""
+    """Create a folder of packages for each kind of worker. It has links to numpy and, for the kind "library", to hybridlab."""
     for kind in KINDS:
         folder = _packages(runtime, kind)
         folder.mkdir(parents=True)
-        for each in (folder, folder.parent):  # whatever the umask is, the user of a worker can enter them
+        for each in (folder, folder.parent):  # the user of a worker must be able to enter these folders, whatever the umask is
             each.chmod(0o755)
         for outside, inside in _mounts(runtime, kind):
             if inside.parts[:2] == ("/", "packages"):
@@ -125,12 +129,12 @@ def gather_packages(runtime: Runtime) -> None:
 
 
 def landlock_packages(runtime: Runtime, kind: str) -> list[str]:
-    """Return the folders in which a worker looks for packages."""
+    """Return the folders in which a worker's Python looks for packages."""
     return [str(_packages(runtime, kind))]
 
 
 class _FolderWorker(subprocess.Popen[bytes]):
-    """A process with a folder of its own, which is removed when the process has ended."""
+    """A process with its own folder. The folder is removed when the process has ended."""
 
     folder: Path
 
@@ -141,9 +145,9 @@ class _FolderWorker(subprocess.Popen[bytes]):
 
 
 def _start(runtime: Runtime, kind: str, folder: Path) -> _FolderWorker:
-    """Start a worker from a new thread that gives up its rights first.
+    """Start a worker from a new thread that first gives up its rights.
 
-    All that the grader must read is read before, imports included, because this thread can read nothing else.
+    After that, the thread cannot read the grader's files. So everything that it needs, imports too, is read before.
     """
     as_nobody: dict[str, Any] = {"user": NOBODY, "group": NOBODY, "extra_groups": []} if os.geteuid() == 0 else {}
     environment = {**ENVIRONMENT, "HOME": str(folder), "TMPDIR": str(folder), **_home(runtime)}
@@ -159,11 +163,11 @@ def _start(runtime: Runtime, kind: str, folder: Path) -> _FolderWorker:
             stderr=subprocess.DEVNULL,
             env=environment,
             cwd=folder,
-            start_new_session=True,  # a group of its own, which is killed as a whole
+            start_new_session=True,  # a new process group, so that the worker and its children can be killed together
             **as_nobody,
         )
 
-    # a thread gets no right back, so each worker is started from a new one
+    # a thread cannot get its rights back, so each worker needs a new thread
     with _rules(runtime, kind, folder) as rules, ThreadPoolExecutor(1) as thread:
         worker = thread.submit(start_restricted).result()
     worker.folder = folder
@@ -171,14 +175,14 @@ def _start(runtime: Runtime, kind: str, folder: Path) -> _FolderWorker:
 
 
 def _rules(runtime: Runtime, kind: str, folder: Path) -> "landlockpy.Ruleset":
-    """Return the rules for a worker: what it may do with files. It may not use TCP, nor reach any process outside."""
+    """Return the rules for a worker: its rights on files, no TCP, and no access to processes outside the sandbox."""
     import landlockpy
     from landlockpy import AccessFS
 
     reading = AccessFS.READ_FILE | AccessFS.READ_DIR
     writing = AccessFS.WRITE_FILE | AccessFS.TRUNCATE | AccessFS.MAKE_REG | AccessFS.MAKE_DIR | AccessFS.MAKE_SYM
     removing = AccessFS.REMOVE_FILE | AccessFS.REMOVE_DIR | AccessFS.REFER
-    scope = landlockpy.Scope.ABSTRACT_UNIX_SOCKET | landlockpy.Scope.SIGNAL  # left out by the package below ABI 6
+    scope = landlockpy.Scope.ABSTRACT_UNIX_SOCKET | landlockpy.Scope.SIGNAL  # landlockpy ignores the scope if the kernel has an ABI below 6
     rules = landlockpy.Ruleset(scoped=scope)
     for path, only_names in _readable_parts(runtime, kind):
         granted = AccessFS.READ_FILE | AccessFS.EXECUTE | (AccessFS.READ_DIR if path.is_dir() else AccessFS.NONE)
@@ -199,8 +203,8 @@ def _mounts(runtime: Runtime, kind: str) -> Iterator[tuple[Path, Path]]:
 
 @functools.cache
 def _readable_parts(runtime: Runtime, kind: str) -> tuple[tuple[Path, bool], ...]:
-    """Return pairs: a file or folder that a worker may read, and whether it may read nothing but the names in it."""
-    # other packages than numpy are hidden: what is installed here is no business of a student
+    """Return pairs: a file or folder that a worker may read, and whether the worker may only list the names in this folder."""
+    # packages other than numpy are hidden: students need not know what is installed on the grader's machine
     site = {outside / name for outside, _ in runtime.mounts for name in ("site-packages", "dist-packages")}
     hidden = frozenset(path for path in site if path.is_dir())
     parts = [(_packages(runtime, kind), False)]
@@ -210,9 +214,10 @@ def _readable_parts(runtime: Runtime, kind: str) -> tuple[tuple[Path, bool], ...
 
 
 def _parts_without(folder: Path, hidden: frozenset[Path]) -> Iterator[tuple[Path, bool]]:
-    """Yield the parts of a folder that have nothing hidden in them, as ``_readable_parts`` does.
+    """Yield the parts of a folder that a worker may read, as pairs like those of ``_readable_parts``.
 
-    A rule of Landlock allows all below a folder. So a folder with something hidden in it is divided into its parts.
+    A rule of Landlock for a folder applies to everything below the folder. So a folder that contains a hidden folder needs a rule for
+    each of its other entries.
     """
     if not any(path.is_relative_to(folder) for path in hidden):
         yield folder, False
@@ -224,18 +229,18 @@ def _parts_without(folder: Path, hidden: frozenset[Path]) -> Iterator[tuple[Path
 
 
 def _command(runtime: Runtime) -> list[str]:
-    """Return the command of a worker. Nothing is mounted under Landlock: files have the paths that they have outside."""
+    """Return the command that starts a worker. Landlock mounts nothing, so files have the same paths inside and outside."""
     place = {inside: outside for outside, inside in runtime.mounts}
     return [str(place[Path(os.path.realpath(sys.executable))]), *FLAGS, str(runtime.folder / "worker" / "worker.py")]
 
 
 def _home(runtime: Runtime) -> dict[str, str]:
-    """Return the variables with which a copied interpreter finds its modules and shared libraries; none if it was not copied."""
+    """Return environment variables with which a copied interpreter finds its modules and shared libraries; none without a copy."""
     place = {inside: outside for outside, inside in runtime.mounts}
     library = Path(sysconfig.get_paths()["stdlib"])
     if place[library] == library:
         return {}
-    # PYTHONHOME is the prefix: the library is some folders below it, as in lib/python3.11
+    # PYTHONHOME is the prefix; Python's library lies some folders below the prefix, such as in lib/python3.11
     above = len(library.relative_to(sys.base_prefix).parts)
     copied = [
         outside for outside, inside in runtime.mounts if outside != inside and inside.parts[:2] not in (("/", "packages"), ("/", "worker"))
@@ -245,11 +250,11 @@ def _home(runtime: Runtime) -> dict[str, str]:
 
 
 def _remove_folder(folder: Path) -> None:
-    """Remove a folder, whatever a worker has put there: even folders in folders, thousands deep, that nobody may read.
+    """Remove a folder with everything that a worker has put into it, such as thousands of nested folders without read permission.
 
-    Such a path would be too long for the kernel. So each inner folder is moved to the top, under a new name, before its own turn.
+    The path of a deeply nested folder is too long for the kernel. So each inner folder is first moved to the top, with a new name.
     """
-    number, mark = itertools.count(), secrets.token_hex(8)  # no file of the worker has such a name
+    number, mark = itertools.count(), secrets.token_hex(8)  # a random name, which no file of the worker has
     with contextlib.suppress(FileNotFoundError):
         folder.chmod(0o700)
         while found := list(folder.iterdir()):

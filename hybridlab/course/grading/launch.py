@@ -1,4 +1,4 @@
-"""Starts workers of one kind of sandbox, with the limits and packages that belong to it."""
+"""Start workers in one kind of sandbox, with the limits and packages for this kind."""
 
 import contextlib
 import platform
@@ -20,16 +20,16 @@ SANDBOXES = ("bubblewrap", "landlock", "none")  # "none" is for a student's own 
 
 @dataclass(frozen=True)
 class Launcher:
-    """A value that starts workers.
+    """A sandbox with its limits, which can start workers.
 
     Parameters
     ----------
     sandbox : str
-        What protects this machine from the workers, one of ``SANDBOXES``.
+        The kind of sandbox that protects this machine from the workers, one of ``SANDBOXES``.
     runtime : Runtime
-        What the workers need.
+        The files that the workers need.
     limits : Limits
-        What the workers may use.
+        The time, memory and disk space that the workers may use.
     """
 
     sandbox: str
@@ -37,17 +37,18 @@ class Launcher:
     limits: Limits
 
     def open(self, kind: str, budget: Budget) -> Session:
-        """Start a worker of a kind, ``"library"``, ``"bare"`` or ``"threads"``, and return the session with it.
+        """Start a worker and return the session with it.
 
-        ``"threads"`` is as ``"bare"``, but may start threads. It starts no processes, because a filter refuses them. On a machine whose
-        system calls are not known there is no filter, and so no thread.
+        ``kind`` is ``"library"`` (with hybridlab), ``"bare"`` (with numpy only) or ``"threads"``. A worker of the kind ``"threads"`` is
+        like ``"bare"``, but may also start threads. A filter prevents it from starting processes. If the system calls of this machine
+        are not known, there is no filter, and the worker may not start threads.
 
         Raises
         ------
         Ended
-            ``no-worker``: it did not start. This is no fault of the work that it was to run.
+            ``no-worker``: the worker did not start. The student's notebook did not cause this.
         HybridLabError
-            ``no-sandbox``: there is no bubblewrap or no Landlock.
+            ``no-sandbox``: this machine has no bubblewrap, or no Landlock.
         """
         protected = self.sandbox != "none"
         calls = threads_filter(platform.machine()) if protected and kind == "threads" else b""
@@ -66,14 +67,14 @@ class Launcher:
             )
         except Ended as why:
             raise Ended(f"no worker could be started: {why}", "no-worker") from None
-        except OSError as why:  # such as too many processes or files
+        except OSError as why:  # for example, there are too many processes or open files
             raise Ended(f"no worker could be started: {why.strerror or why}", "no-worker") from why
 
     def _inside(self, threads: int) -> dict[str, int]:
-        """Return the limits that a worker with so many threads sets on itself."""
+        """Return the limits that a worker sets on itself. ``threads`` is the number of threads that it may start."""
         if self.sandbox == "none":
             return {}
-        # the kernel counts the processes of a user: bubblewrap has a user namespace, Landlock shares the user with other programs
+        # the kernel counts processes by user; bubblewrap has its own user namespace, but under Landlock other programs have the same user
         processes = self.limits.processes if self.sandbox == "bubblewrap" else landlock.processes_of_its_user() if threads else 0
         if self.sandbox == "landlock":
             processes += landlock.PROCESSES + (landlock.OTHERS if threads else 0)
@@ -87,12 +88,12 @@ class Launcher:
 
 @contextlib.contextmanager
 def launcher(name: str = "bubblewrap", limits: Limits | None = None) -> Iterator[Launcher]:
-    """Put what workers need into a temporary folder, and yield a launcher for them.
+    """Put the files that workers need into a temporary folder, and yield a launcher.
 
     Raises
     ------
     HybridLabError
-        This system has no such sandbox. Work is never graded with less protection than asked for.
+        ``no-sandbox``: this system does not have this sandbox. Another sandbox is never used instead.
     """
     known_name(name, SANDBOXES, "sandbox")
     if name != "none" and sys.platform != "linux":

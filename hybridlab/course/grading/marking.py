@@ -1,4 +1,7 @@
-"""The marks of one submission: its cells run in workers, and the judges of ``check`` judge the answers that they hand in."""
+"""Mark one submission. Its cells run in workers, and the judges of ``check`` judge the answers that the cells hand in.
+
+Here a build is a coding task: the answer is a function of the student. A twist is a change of a coding task for one student.
+"""
 
 import itertools
 import traceback
@@ -18,24 +21,26 @@ from hybridlab.course.tasks import Feedback, Instance, PartialCredit, Student, T
 from hybridlab.course.values import Opaque
 from hybridlab.errors import HybridLabError
 
-LAB = -1  # stands for the place of every cell that the lab gives: a submission may have it elsewhere, or not at all
-CHECK = "from hybridlab import check"  # again, because the student's code can have given this name to something else
-MOST_RESTARTS = 12  # workers of one kind for one notebook
-NOT_GRADED = ("no-worker", "judge-failed")  # codes of tasks that were not graded, through no fault of the student
+LAB = -1  # the index of every cell that the lab gives: such a cell can be missing in a submission
+# imported again before a hand-in, because the student's code can have assigned another value to this name
+CHECK = "from hybridlab import check"
+MOST_RESTARTS = 12  # the greatest number of workers of one kind for one notebook
+NOT_GRADED = ("no-worker", "judge-failed")  # codes of tasks that were not graded because of a fault of the grader
 
-Open = Callable[[str, Budget], Session]  # takes the kind of a worker and the seconds left, and starts it
+# a function that starts a worker: it takes the worker's kind and the notebook's budget of time, and returns a session
+Open = Callable[[str, Budget], Session]
 
 
 @dataclass(frozen=True)
 class HandIn:
-    """An answer that a notebook has handed in.
+    """An answer that a cell of a notebook has handed in.
 
     Parameters
     ----------
     answer : Any
-        Plain values, or a function of the worker.
+        Plain values, or a reference to a function in the worker.
     cell : int
-        The place of its cell in the notebook.
+        The index of the cell among the code cells of the notebook.
     """
 
     answer: Any
@@ -44,18 +49,19 @@ class HandIn:
 
 @dataclass
 class Outcome:
-    """What the cells of a notebook have handed in, and which have failed, in one worker.
+    """The results of running the cells of a notebook in one worker: answers and errors.
 
     Parameters
     ----------
     session : Session
-        The worker in which all these cells have run.
+        The session with the worker in which the cells have run.
     handed : dict
-        For each task the answers that were handed in, in the order of their cells.
+        The answers to each task, in the order of their cells. The keys are those of the tasks.
     errors : dict
-        For each cell that has failed, a sentence and its code.
+        For each cell that has failed, a sentence and an error code. The keys are indices of cells.
     provided : set
-        Pairs of a name and the place of a cell that missed it, for which cells of the lab have run already.
+        Pairs of an undefined name and the index of the cell that uses the name. For these pairs, the cells of the lab that define the
+        name have run already.
     """
 
     session: Session
@@ -65,16 +71,16 @@ class Outcome:
 
 
 class Player:
-    """Runs the cells of a notebook in workers of one kind. If a worker ends, the next one leaves out the cell that has ended it.
+    """Run the cells of a notebook in workers of one kind. If a cell ends its worker, a new worker runs all other cells.
 
     Parameters
     ----------
     cells : sequence of CodeCell
         The code cells of the submission.
     spec : LabSpec
-        What the lab asks for.
+        The tasks and given cells of the lab.
     open_session : callable
-        Starts a worker.
+        Starts a worker and returns the session.
     """
 
     def __init__(self, cells: Sequence[CodeCell], spec: LabSpec, open_session: Callable[[], Session]) -> None:
@@ -82,18 +88,20 @@ class Player:
         self._left_out: dict[int, tuple[str, str]] = {}
         self._outcome: Outcome | None = None
         self._restarts = itertools.count()
-        self._before = LAB  # the place of the cell that ran last
+        self._before = LAB  # the index of the cell that ran last
 
     def play(self) -> Outcome | None:
-        """Return the outcome of the cells in a worker that is alive; run them if there is none. None if they ended too many workers.
+        """Return the outcome of the cells in a living worker. Without such a worker, start one and run the cells.
+
+        Return None if cells have ended too many workers.
 
         Raises
         ------
         HybridLabError
-            A worker does not start.
+            ``no-worker``: a worker does not start.
         """
         if self._outcome is not None and self._outcome.session.alive and self._outcome.session.busy:
-            self._outcome.session.close()  # a function that waits for ever still runs there
+            self._outcome.session.close()  # a function of the student still runs in this worker, perhaps for ever
         while self._outcome is None or not self._outcome.session.alive:
             if next(self._restarts) >= MOST_RESTARTS:
                 return None
@@ -102,7 +110,10 @@ class Player:
         return self._outcome
 
     def provide(self, outcome: Outcome, name: str, place: int) -> bool:
-        """Run the cells of the lab that define a name which a cell misses. Return whether there are any that have not run for it yet."""
+        """Run the cells of the lab that define a name. The cell with the index ``place`` uses this name, but it is undefined.
+
+        Return whether cells have run. Return False if there are no such cells, or if they have run before for this name and cell.
+        """
         keys = self._spec.keys_in(self._cells[place]) if 0 <= place < len(self._cells) else ()
         cells = () if (name, place) in outcome.provided or LAB in self._left_out else self._spec.providers(name, keys)
         outcome.provided.add((name, place))
@@ -115,7 +126,10 @@ class Player:
         return bool(cells)
 
     def label(self, place: int) -> str:
-        """Return the words for a cell in sentences. Its task names it if it has one, because the numbers in JupyterLab change."""
+        """Return the words for a cell in sentences: the key of its task, or else its number from the top.
+
+        The numbers that JupyterLab shows are not used, because they change whenever a cell runs.
+        """
         if not 0 <= place < len(self._cells):
             return "a cell of the lab"
         keys = self._spec.keys_in(self._cells[place])
@@ -127,7 +141,7 @@ class Player:
             self._outcome.session.close()
 
     def _run_cells(self, outcome: Outcome) -> None:
-        """Run all cells in a new worker: imports of the lab, the student's cells, failed ones once more, and missing hand-ins."""
+        """Run cells in a new worker: (1) the lab's imports; (2) the student's cells; (3) failed cells again; (4) missing hand-ins."""
         for source in self._spec.imports if LAB not in self._left_out else ():
             if not self._run(outcome, source, LAB):
                 return
@@ -135,18 +149,19 @@ class Player:
         for place in own:
             if not self._run(outcome, self._cells[place].source, place):
                 return
-        for place in list(outcome.errors):  # a cell below may have defined what it needed
+        for place in list(outcome.errors):  # a later cell can have defined the names that a failed cell needs
             if place >= 0 and place not in self._left_out and not self._run(outcome, self._cells[place].source, place):
                 return
-        after = len(self._cells)  # the place of hand-ins that stand in no cell of the student
-        for task in self._spec.tasks if after not in self._left_out else ():  # the answer may be there, and only the call of check deleted
+        after = len(self._cells)  # the index for hand-ins that are not in a cell of the student
+        # the student can have written an answer and deleted the call of check, so call check here
+        for task in self._spec.tasks if after not in self._left_out else ():
             handed = any(_is_answer(hand_in.answer) for hand_in in outcome.handed.get(task.key, []))
             if not handed and not self._run(outcome, f"{CHECK}\n{self._spec.hand_ins[task.key]}", after):
                 return
         outcome.errors.update(self._left_out)
 
     def _run(self, outcome: Outcome, source: str, place: int) -> bool:
-        """Run a cell, and the cells of the lab that define what it misses. Return whether the worker is still alive."""
+        """Run a cell, and the cells of the lab that define its undefined names. Return whether the worker is still alive."""
         try:
             while True:
                 handed, error = outcome.session.run(source, self.label(place))
@@ -154,14 +169,14 @@ class Player:
                     break
         except Ended as why:
             if why.code == "unasked" and self._before != LAB:
-                place = self._before  # it ran to its end, and has left more than its reply
+                place = self._before  # the cell before has sent more than its reply, for example from a thread, so that cell is at fault
             if LAB not in self._left_out or place == LAB:
                 self._left_out[place] = (f"{self.label(place)} did not end well: {why}", why.code or "ended")
             return False
         finally:
             self._before = place
         for key, answer in handed:
-            # a cell that runs twice hands in once
+            # if a cell runs twice, only its last hand-in counts
             hand_ins = [each for each in outcome.handed.get(key, []) if each.cell != place]
             outcome.handed[key] = sorted([*hand_ins, HandIn(answer, place)], key=lambda each: each.cell)
         if error:
@@ -186,17 +201,17 @@ def mark(
     cells : sequence of CodeCell
         The code cells of the submission.
     spec : LabSpec
-        What the lab asks for.
+        The tasks and given cells of the lab.
     student : Student or None
-        Whose sizes and twists the answers have; None for the sizes in the text, without twists.
+        The student, who determines the sizes and twists of the tasks. None stands for the tasks in the text of the lab.
     open_session : callable
-        Starts a worker of a kind.
+        Starts a worker of a given kind and returns the session.
     seconds : float
-        How long all cells and calls together may take.
+        The time for all cells and all calls together.
     seed_of : callable
-        Takes the key of a build and returns the seed of its hidden cases; None for the public cases.
+        Takes the key of a build and returns the seed of its hidden cases, or None for the public cases.
     """
-    budget = Budget(seconds)  # one for the workers of all kinds: an endless notebook ends soon
+    budget = Budget(seconds)  # workers of all kinds share one budget, so that a notebook with endless loops ends soon
     players = {kind: Player(cells, spec, lambda kind=kind: open_session(kind, budget)) for kind in ("library", "bare", "threads")}  # type: ignore[misc]
     try:
         for task in spec.tasks:
@@ -205,8 +220,8 @@ def mark(
             player = players[asked.data.worker if task.kind == "build" else "library"]
             try:
                 marked = _mark_task(task, asked, player, cells, spec, seed)
-            except Exception as why:  # whatever it is, the other tasks are marked
-                player.close()  # the next task begins with a new worker
+            except Exception as why:  # after any error, mark the other tasks
+                player.close()  # the next task starts a new worker
                 marked = _not_graded(task, why, seed)
             yield marked
     finally:
@@ -215,20 +230,20 @@ def mark(
 
 
 def cell_number(place: int) -> str:
-    """Return the number of a cell, for sentences. Cells of code are counted from 1."""
+    """Return the number of a code cell as words for a sentence. The first code cell has the number 1."""
     return f"code cell {place + 1}, counted from the top"
 
 
 def _mark_task(task: Task, asked: Instance, player: Player, cells: Sequence[CodeCell], spec: LabSpec, seed: int | None) -> TaskMark:
-    """Judge the last answer to a task that the cells hand in, and return the mark."""
+    """Judge the last answer that the cells hand in for a task, and return the mark."""
     outcome = player.play()
     answers = [hand_in for hand_in in outcome.handed.get(task.key, []) if _is_answer(hand_in.answer)] if outcome else []
     remarks = []
-    # one cell can hand in several times, as in a loop; that needs no remark
+    # no remark if one cell hands in several answers, as in a loop
     if len({hand_in.cell for hand_in in answers}) > 1:
-        remarks.append(f"handed in {len(answers)} times: the last one counts, in {cell_number(answers[-1].cell)}")
+        remarks.append(f"handed in {len(answers)} answers: the last one counts, in {cell_number(answers[-1].cell)}")
     if outcome is None:
-        why = f"not tried: cells of this notebook have ended {MOST_RESTARTS} workers, or used up its time"
+        why = f"not tried: cells of this notebook have crashed or run too long {MOST_RESTARTS} times"
         feedback, credit = wrong("too-slow", why), None
     elif answers:
         feedback, credit = _judge(task, asked, player, answers[-1], seed)
@@ -237,12 +252,12 @@ def _mark_task(task: Task, asked: Instance, player: Player, cells: Sequence[Code
     if credit:
         remarks.append(f"partial credit: {credit.reached}")
     share = 1.0 if feedback.passed else credit.share if credit else 0.0
-    points = round(share * task.points, 2)  # a share such as a third, with the decimals of a gradebook
+    points = round(share * task.points, 2)  # two decimals, as in a gradebook: a share can be one third
     return TaskMark(task.key, task.title, points, float(task.points), feedback.code, feedback.messages, tuple(remarks), seed)
 
 
 def _not_graded(task: Task, why: Exception, seed: int | None) -> TaskMark:
-    """Return the mark of a task that could not be graded, through no fault of the student."""
+    """Return the mark of a task that could not be graded because of a fault of the grader."""
     if isinstance(why, HybridLabError) and why.code in ("no-worker", "no-sandbox"):
         code, reason = "no-worker", str(why)
     else:
@@ -253,7 +268,7 @@ def _not_graded(task: Task, why: Exception, seed: int | None) -> TaskMark:
 
 
 def _judge(task: Task, asked: Instance, player: Player, hand_in: HandIn, seed: int | None) -> tuple[Feedback, PartialCredit | None]:
-    """Judge an answer, and return the feedback and, if it is wrong, its partial credit."""
+    """Judge an answer. Return the feedback, and the partial credit of a wrong answer (None if there is no credit)."""
     answer, outcome = hand_in.answer, player.play()
     if task.kind != "build" or not isinstance(answer, Function) or outcome is None:
         feedback = check_with(task, asked, answer)
@@ -271,19 +286,19 @@ def _judge(task: Task, asked: Instance, player: Player, hand_in: HandIn, seed: i
     if feedback.passed or not task.partial_credit or feedback.code in ENDED:
         return feedback, None
     reached = []
-    for code in build.codes(remote, **seeds):  # of all cases: the worst one counts
+    for code in build.codes(remote, **seeds):  # codes of all cases; the case with the least credit counts
         if (credit := task.credit_for(code)) is None:
             return feedback, None
         reached.append(credit)
     if build.twist and not any(task.instance(None).data.codes(remote, **seeds)):
-        return feedback, None  # nor for what is right without the twist, as the published solution is
+        return feedback, None  # the answer is right without the twist: it can be the public solution, which gets no credit
     return feedback, min(reached, key=lambda credit: credit.share, default=None)
 
 
 def _nothing_handed_in(task: Task, asked: Instance, outcome: Outcome, cells: Sequence[CodeCell], spec: LabSpec) -> Feedback:
-    """Return the feedback where nothing was handed in: the error of the task's cell, if it has one."""
+    """Return the feedback for a task without an answer: the error of the task's cell, or else that nothing was handed in."""
     for place, (sentence, code) in sorted(outcome.errors.items(), reverse=True):
-        # from the bottom: the last cell of the task counts
+        # from the bottom, because the last cell of a task counts
         if 0 <= place < len(cells) and task.key in spec.keys_in(cells[place]):
             return wrong(code, sentence)
     if not any(task.key in spec.keys_in(cell) for cell in cells):
@@ -293,7 +308,7 @@ def _nothing_handed_in(task: Task, asked: Instance, outcome: Outcome, cells: Seq
 
 
 def _is_answer(answer: Any) -> bool:
-    """Whether something was handed in: neither a stub nor the ``...`` that a lab has in place of an answer."""
+    """Return whether a value is an answer. No answers are: stubs of functions, and ``...``, which labs have in place of answers."""
     if isinstance(answer, Function):
         return not answer.stub
     if isinstance(answer, Opaque):

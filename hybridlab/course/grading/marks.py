@@ -1,4 +1,4 @@
-"""Marks: what one student has earned in one lab, as frozen values. A record of them can be written and read."""
+"""The marks of one student in one lab, as frozen values. They can be converted to JSON and back."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
@@ -7,22 +7,23 @@ from typing import Any
 
 @dataclass(frozen=True)
 class TaskMark:
-    """What a student has earned in one task.
+    """The mark of one student in one task.
 
     Parameters
     ----------
     key, title : str
         The task, such as ``"lab02.t1"``, and its title.
     points, out_of : float
-        The points earned, and those of a right answer. ``points`` is a part of ``out_of`` where a task gives partial credit.
+        The points that the student has earned, and the points of a right answer. With partial credit, ``points`` is between 0 and
+        ``out_of``.
     code : str
         The code of the feedback, such as ``"passed"`` or ``"one-device-alone"``.
     messages : tuple of str
-        The sentences for the student. Text that came from the student can be in them; reports escape it.
+        The sentences for the student. They can contain text from the student, so reports escape them.
     remarks : tuple of str
-        Sentences on how the answer was found, such as that it was handed in twice.
+        Further sentences for the student, such as that two answers were handed in.
     seed : int, optional
-        The seed of the hidden cases of a build. Reports for students leave it out.
+        The seed of the hidden cases of a coding task. Reports for students do not contain the seed.
     """
 
     key: str
@@ -37,26 +38,26 @@ class TaskMark:
 
 @dataclass(frozen=True)
 class Marks:
-    """What a student has earned in a lab.
+    """The marks of one student in one lab.
 
     Parameters
     ----------
     student, lab, course : str
-        Whose marks they are, the lab such as ``"lab02"``, and the name of the course.
+        The name of the student, the lab such as ``"lab02"``, and the name of the course.
     run : str
         The label of the run, such as ``"practice"`` or ``"final"``.
     file, digest : str
         The name of the file that was handed in, and the SHA-256 of its bytes as hexadecimal digits.
     fingerprint : str
-        A short digest of the secret, by which two runs with the same secret are known.
+        A short digest of the secret, the settings and the version. Two runs with the same fingerprint give the same marks.
     tasks : tuple of TaskMark
-        One for each task of the lab, in the order of the lab.
+        One mark for each task, in the order of the lab.
     remarks : tuple of str
         Sentences on the whole submission.
     needs_person : str
-        Why a person has to look at it, or empty.
+        Why a person has to look at the submission; an empty text if nobody has to.
     common : bool
-        Whether the sizes were those in the text of the lab, and not the student's own.
+        Whether the student had the sizes in the text of the lab, and not sizes of their own.
     """
 
     student: str
@@ -73,28 +74,28 @@ class Marks:
 
     @property
     def points(self) -> float:
-        """The points earned in all tasks together."""
+        """The sum of the points that the student has earned in all tasks."""
         return sum(task.points for task in self.tasks)
 
     @property
     def out_of(self) -> float:
-        """The points of a lab without a mistake."""
+        """The sum of the points of all tasks, which right answers get."""
         return sum(task.out_of for task in self.tasks)
 
     def to_json(self) -> dict[str, Any]:
-        """Return the marks as plain values, for a record."""
+        """Return the marks as a dict of plain values, which can be written as JSON."""
         return asdict(self)
 
     @classmethod
     def from_json(cls, record: Mapping[str, Any]) -> "Marks":
-        """Return the marks in a record.
+        """Return the marks from a dict of ``to_json``, also from a dict that was written as JSON and read again.
 
         >>> mark = TaskMark("lab02.t2", "Predict a makespan", 2, 2, "passed", ("right",))
         >>> marks = Marks("ana", "lab02", "hybridlab", "final", "ana.ipynb", "0" * 64, "1f", (mark,))
         >>> Marks.from_json(marks.to_json()) == marks
         True
         """
-        # JSON has lists in place of tuples
+        # JSON has no tuples, so a record from a file has lists
         tasks = tuple(
             TaskMark(**{**task, "messages": tuple(task["messages"]), "remarks": tuple(task["remarks"])}) for task in record["tasks"]
         )

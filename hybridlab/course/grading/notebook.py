@@ -1,4 +1,4 @@
-"""Notebooks that students hand in: read as data, with limits, and without trust."""
+"""Read the notebooks that students hand in. They are data with limits on their size; a file can contain anything."""
 
 import errno
 import hashlib
@@ -17,15 +17,15 @@ from typing import Any
 from hybridlab.checks import counted, short_repr
 from hybridlab.errors import HybridLabError
 
-MOST_BYTES = 5_000_000  # of a file that is handed in, and of the notebook in a zip; a lab without outputs has less than 0.2 MB
+MOST_BYTES = 5_000_000  # the largest file that is accepted, and the largest notebook in a zip; a lab without outputs has less than 0.2 MB
 MOST_CELLS_OF_CODE = 2_000
-MOST_SOURCE = 1_000_000  # characters of all code cells together
-MOST_CHARACTERS = 200  # of a name in the metadata; a longer one counts as absent
-UTF_16 = (b"\xff\xfe", b"\xfe\xff")  # how such a file begins
-WITH_CELLS, WITH_WORKSHEETS = (4,), (2, 3)  # versions of the format, by where they have their cells
-NAMES_OF_SOURCE = ("source", "input")  # where a cell has its text: from version 4 on, and before
-ADDED_FOLDERS = ("__MACOSX", ".ipynb_checkpoints")  # macOS and JupyterLab add them
-# what zipfile raises for damaged archives; RuntimeError for a password or an unknown method
+MOST_SOURCE = 1_000_000  # the most characters of all code cells together
+MOST_CHARACTERS = 200  # the most characters of a name in the metadata; a longer name counts as absent
+UTF_16 = (b"\xff\xfe", b"\xfe\xff")  # the first two bytes of a file in UTF-16
+WITH_CELLS, WITH_WORKSHEETS = (4,), (2, 3)  # versions of the notebook format: with a list of cells; with lists of cells in worksheets
+NAMES_OF_SOURCE = ("source", "input")  # keys of the text of a code cell: from version 4 on, and in older versions
+ADDED_FOLDERS = ("__MACOSX", ".ipynb_checkpoints")  # folders that macOS and JupyterLab add
+# errors of zipfile for damaged archives; RuntimeError means a password or an unknown method of compression
 BAD_ZIP = (zipfile.BadZipFile, zlib.error, struct.error, RuntimeError, ValueError, LookupError, EOFError, OSError, OverflowError)
 
 
@@ -36,11 +36,11 @@ class CodeCell:
     Parameters
     ----------
     source : str
-        The code, with the line ends of Unix.
+        The code, with a line feed as the end of each line.
     task : str
-        The task that the cell answers, as its metadata say; a student can have written anything there. Empty if they say nothing.
+        The task in the cell's metadata; empty if the metadata name no task. A student can have changed the metadata.
     id : str
-        The cell's id, or empty.
+        The cell's id; empty if the cell has no id.
     """
 
     source: str
@@ -55,11 +55,11 @@ class Submission:
     Parameters
     ----------
     student, course, lab : str
-        What the metadata of the notebook say; a student can have written anything there. Empty where they say nothing.
+        The names in the notebook's metadata; empty if a name is missing. A student can have changed the metadata.
     cells : tuple of CodeCell
         The code cells from top to bottom, without empty ones.
     digest : str
-        The SHA-256 of the bytes that were handed in, as hexadecimal digits.
+        The SHA-256 of the bytes of the file, as hexadecimal digits.
     """
 
     student: str
@@ -70,20 +70,20 @@ class Submission:
 
 
 def read_submission(path: Path) -> Submission:
-    """Return a notebook that was handed in, or a zip with one notebook, as data. Nothing in it is run or unpacked.
+    """Read a notebook that was handed in, or a zip with one notebook. Run no code, and unpack nothing to the disk.
 
-    Cells that are damaged count as empty, and other metadata than hybridlab's are not read.
+    Damaged cells count as empty. Only the metadata of hybridlab are read.
 
     Parameters
     ----------
     path : Path
-        A file whose name ends in ``.ipynb``, or in ``.zip``.
+        The file. Its name ends in ``.ipynb`` or ``.zip``.
 
     Raises
     ------
     HybridLabError
         ``not-found``, ``link``, ``not-a-file``, ``unreadable``, ``too-large``, ``not-text``, ``not-json``, ``not-a-notebook``,
-        ``newer-notebook``, ``empty-notebook`` or ``zip``. Nothing else is raised, whatever the file holds.
+        ``newer-notebook``, ``empty-notebook`` or ``zip``. The content of a file can cause no other error.
     """
     path = Path(path)
     name = short_repr(path.name)
@@ -99,7 +99,7 @@ def read_submission(path: Path) -> Submission:
 
 
 def bytes_of_a_file(path: Path, most: int = MOST_BYTES) -> bytes:
-    """Return the bytes of a regular file. A link is not followed, and a pipe or a device is not waited for.
+    """Return the bytes of a regular file. Links, pipes and devices are refused.
 
     Raises
     ------
@@ -107,7 +107,7 @@ def bytes_of_a_file(path: Path, most: int = MOST_BYTES) -> bytes:
         ``not-found``, ``link``, ``not-a-file``, ``unreadable``, or ``too-large`` for more than ``most`` bytes.
     """
     name = short_repr(path.name)
-    # between lstat and open, somebody can put a link or a pipe in the file's place; these flags refuse them, but Windows lacks some
+    # between lstat and open, another program can replace the file by a link or a pipe; these flags refuse both; Windows lacks some flags
     flags = os.O_RDONLY
     for flag in ("O_NOFOLLOW", "O_NONBLOCK", "O_CLOEXEC", "O_BINARY"):
         flags |= getattr(os, flag, 0)
@@ -115,13 +115,13 @@ def bytes_of_a_file(path: Path, most: int = MOST_BYTES) -> bytes:
         _refuse_other_files(os.lstat(path), name)
         with os.fdopen(os.open(path, flags), "rb") as file:
             _refuse_other_files(os.fstat(file.fileno()), name)
-            data = file.read(most + 1)  # one more shows that there is more
-    except HybridLabError:  # it is a ValueError, too
+            data = file.read(most + 1)  # one more byte shows that the file is too large
+    except HybridLabError:  # first, because HybridLabError is also a ValueError
         raise
     except FileNotFoundError:
         raise HybridLabError(f"there is no file {name} in {str(path.parent)!r}", "not-found") from None
     except OSError as why:
-        code = "link" if why.errno == errno.ELOOP else "unreadable"  # a link that was put there after the first look
+        code = "link" if why.errno == errno.ELOOP else "unreadable"  # ELOOP: after lstat, another program has replaced the file by a link
         raise HybridLabError(f"{name} cannot be read: {why.strerror}", code) from None
     except ValueError:
         raise HybridLabError(f"there is no file {name}: a path cannot have such characters", "not-found") from None
@@ -131,14 +131,14 @@ def bytes_of_a_file(path: Path, most: int = MOST_BYTES) -> bytes:
 
 
 def notebook_in(data: bytes, name: str) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """Return a notebook and its cells, of any version from 2 to 4 of the format.
+    """Return a notebook and its cells. The version of the notebook format is 2, 3 or 4.
 
     Parameters
     ----------
     data : bytes
-        The file.
+        The content of the file.
     name : str
-        What the errors call the file.
+        The name of the file, for errors.
 
     Raises
     ------
@@ -153,7 +153,7 @@ def notebook_in(data: bytes, name: str) -> tuple[dict[str, Any], list[dict[str, 
         notebook = json.loads(data.decode("utf-8-sig"))
     except UnicodeDecodeError:
         raise HybridLabError(f"{name} is no text: hand in the file .ipynb that JupyterLab saves", "not-text") from None
-    except (ValueError, RecursionError) as why:  # RecursionError: too many lists in each other; a number can have too many digits
+    except (ValueError, RecursionError) as why:  # also raised for lists nested too deeply, and for numbers with too many digits
         where = f" in line {why.lineno}" if isinstance(why, json.JSONDecodeError) else ""
         raise HybridLabError(f"{name} is damaged{where}: it is no JSON; open it in JupyterLab and save it again", "not-json") from None
     version = notebook.get("nbformat") if isinstance(notebook, dict) else None
@@ -170,7 +170,13 @@ def notebook_in(data: bytes, name: str) -> tuple[dict[str, Any], list[dict[str, 
 
 
 def code_cells(cells: list[dict[str, Any]], name: str) -> tuple[CodeCell, ...]:
-    """Return the code cells that have code; raise ``too-large`` if there are too many, or too much code. ``name`` is for the error."""
+    """Return the code cells that are not empty.
+
+    Raises
+    ------
+    HybridLabError
+        ``too-large``: the file ``name`` has too many code cells, or too much code.
+    """
     found: list[CodeCell] = []
     length = 0
     for cell in cells:
@@ -185,7 +191,7 @@ def code_cells(cells: list[dict[str, Any]], name: str) -> tuple[CodeCell, ...]:
 
 
 def cell_text(cell: dict[str, Any]) -> str:
-    r"""Return the text of a cell with the line ends of Unix; empty if it has none, or something else in its place.
+    r"""Return the text of a cell, with ``\n`` as the end of each line; an empty text if the cell has no text, or another value instead.
 
     >>> cell_text({"source": ["a = 1\r\n", "b = 2"]})
     'a = 1\nb = 2'
@@ -197,14 +203,14 @@ def cell_text(cell: dict[str, Any]) -> str:
 
 
 def own_metadata(owner: dict[str, Any]) -> dict[str, Any]:
-    """Return hybridlab's metadata of a notebook or a cell; an empty dict if there are none."""
+    """Return hybridlab's own metadata of a notebook or of a cell; an empty dict if there are no such metadata."""
     metadata = owner.get("metadata")
     own = metadata.get("hybridlab") if isinstance(metadata, dict) else None
     return own if isinstance(own, dict) else {}
 
 
 def text_in(record: dict[str, Any], key: str) -> str:
-    """Return the short text that a record has under a key; empty if there is none, or something else in its place."""
+    """Return a short text from a dict by its key; an empty text if the value is missing, too long, or not a text."""
     value = record.get(key)
     return _readable(value) if isinstance(value, str) and len(value) <= MOST_CHARACTERS else ""
 
@@ -217,7 +223,7 @@ def _refuse_other_files(status: os.stat_result, name: str) -> None:
 
 
 def _readable(text: str) -> str:
-    """Return text that can be written as UTF-8: half a pair of surrogates is replaced."""
+    """Return a text that can be written as UTF-8: single surrogates are replaced."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -226,14 +232,14 @@ def _readable(text: str) -> str:
 
 
 def _unzip(data: bytes, name: str) -> bytes:
-    """Return the bytes of the only notebook in a zip. No more than the limit is unpacked, whatever the zip says about its size."""
+    """Return the bytes of the only notebook in a zip. At most ``MOST_BYTES`` are unpacked, even if the zip states a wrong size."""
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             entries = list(_notebooks_in(archive))
             if len(entries) != 1:
                 held = counted(len(entries), "notebook") if entries else "no notebook"
                 raise HybridLabError(f"{name} holds {held}: zip one notebook, or hand it in without a zip", "zip")
-            # zipfile reads these two methods piece by piece; with any other it unpacks a whole file, which can be enormous
+            # with these two methods zipfile unpacks a file piece by piece; with all others it unpacks the whole file, which can be huge
             if entries[0].compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
                 raise HybridLabError(f"{name} is packed in an unusual way: hand in the notebook without a zip", "zip")
             with archive.open(entries[0]) as file:
@@ -249,8 +255,8 @@ def _unzip(data: bytes, name: str) -> bytes:
 
 
 def _notebooks_in(archive: zipfile.ZipFile) -> Iterator[zipfile.ZipInfo]:
-    """Yield the notebooks of an archive, without what programs have added."""
+    """Yield the notebooks in an archive. Leave out the files that macOS and JupyterLab add."""
     for entry in archive.infolist():
-        *folders, file = PurePosixPath(entry.filename).parts or ("",)  # an entry can be without a name
+        *folders, file = PurePosixPath(entry.filename).parts or ("",)  # an entry can have an empty name
         if file.lower().endswith(".ipynb") and not file.startswith(".") and not entry.is_dir() and not set(folders) & set(ADDED_FOLDERS):
             yield entry
