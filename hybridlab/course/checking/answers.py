@@ -1,4 +1,4 @@
-"""Plain values of answers, checks of their form, and comparisons with right values."""
+"""Read an answer as plain values, check the form of these values, and compare them with right values."""
 
 import math
 import re
@@ -17,42 +17,42 @@ from hybridlab.planner import Plan
 from hybridlab.schedule import Op, Schedule
 from hybridlab.schedule.text import read_orders, split_csv, split_text
 
-LONGEST_TEXT = 20_000  # characters of an answer
-MOST_VALUES = 1_000  # in one list or dict of an answer
-DEEPEST = 4  # lists within lists
+LONGEST_TEXT = 20_000  # the most characters in a text
+MOST_VALUES = 1_000  # the most values in one list or dict
+DEEPEST = 4  # the most levels of lists within lists
 EXAMPLE_ORDER = "device 0: 0F0 0F1 0B0 0B1"
 _EMPTY_TEXT = re.compile(r"(device\s+\d{1,9}\s*:|\.\.\.|…|\s)*", re.IGNORECASE)
-# exact types, here and below: an object of a subclass could make every comparison true
+# This module compares exact types (`type(answer) in ...`). An object of a subclass could redefine == so that every comparison is true.
 _COLLECTIONS = frozenset((list, tuple, Place, dict, np.ndarray, range, set, frozenset))
 _PLAIN = frozenset((str, int, float, bool))
 _NUMPY = frozenset(scalar for scalar in np.sctypeDict.values() if issubclass(scalar, (np.number, np.bool_)))
 
-Orders = tuple[tuple[Op, ...], ...]  # the operations of each device in running order
+Orders = tuple[tuple[Op, ...], ...]  # one tuple for each device: the operations in the order in which the device runs them
 Numbers = float | Sequence[float]
 
 
 class Unordered(list[Any]):
-    """The values of a set, as a sorted list. A task in which the order matters refuses it."""
+    """The values of a set, as a sorted list. A task in which the order matters refuses an answer of this type."""
 
 
 def plain_values(answer: Any, depth: int = 0) -> Any:
     """Return ``answer`` as plain values: None, str, bool, int, float, list, dict.
 
-    A judge gets no other types. Objects of other classes are refused.
+    Judges get values of these types only. An object of any other class raises an error.
 
     Parameters
     ----------
     answer : Any
-        The answer of the student. Tuples, arrays and ranges become lists, sets become sorted lists (:class:`Unordered`), numbers of
-        numpy and fractions become those of Python, a :class:`Schedule` and an :class:`Op` become their text, a :class:`Plan` becomes a
-        dict of its fields, ``...`` becomes None.
+        The answer of the student. Tuples, arrays and ranges become lists. Sets become sorted lists (:class:`Unordered`). Numbers of
+        numpy, fractions and decimals become an int or a float. A :class:`Schedule` and an :class:`Op` become their text. A
+        :class:`Plan` becomes a dict of its fields. ``...`` becomes None.
     depth : int
-        How many lists contain this value.
+        The number of lists and dicts around this value; 0 for the whole answer.
 
     Raises
     ------
     HybridLabError
-        The answer is too long, has too many lists within lists, or has another type.
+        The answer is too long, has too many lists within lists, or has a type that is not listed above.
 
     Examples
     --------
@@ -71,7 +71,7 @@ def plain_values(answer: Any, depth: int = 0) -> Any:
         return answer
     if type(answer) in _NUMPY:
         plain = answer.item()
-        return float(plain) if isinstance(plain, np.generic) else plain  # the item of a long double is still one of numpy
+        return float(plain) if isinstance(plain, np.generic) else plain  # item() of a long double returns a numpy number again
     if type(answer) in (Fraction, Decimal):
         return int(answer) if isinstance(answer, Fraction) and answer.denominator == 1 else _as_float(answer)
     if type(answer) is Plan:
@@ -83,10 +83,10 @@ def plain_values(answer: Any, depth: int = 0) -> Any:
                 f"an answer holds at most {MOST_VALUES:,} values, in lists {DEEPEST} deep: {short_repr(answer)}", "too-large"
             )
         if type(answer) is dict:
-            # with this depth a collection is refused as a name
+            # DEEPEST: with this depth a list or another collection raises an error, because it cannot be a key
             return {plain_values(name, DEEPEST): plain_values(value, depth + 1) for name, value in answer.items()}
         values = answer.tolist() if type(answer) is np.ndarray else answer
-        if type(answer) is np.ndarray and answer.ndim == 0:  # its tolist is a single number
+        if type(answer) is np.ndarray and answer.ndim == 0:  # tolist() of an array without dimensions is a number
             return plain_values(values, depth + 1)
         plain = [plain_values(value, depth + 1) for value in values]
         return Unordered(_in_order(plain)) if type(answer) in (set, frozenset) else plain
@@ -95,7 +95,7 @@ def plain_values(answer: Any, depth: int = 0) -> Any:
 
 
 def _as_float(number: Fraction | Decimal) -> float:
-    """Return a number as a float; infinity, which no task accepts, if it is too large for one."""
+    """Return a number as a float. Return infinity, which no task accepts, if the number is too large for a float."""
     try:
         return float(number)
     except OverflowError:
@@ -103,12 +103,12 @@ def _as_float(number: Fraction | Decimal) -> float:
 
 
 def _in_order(values: list[Any]) -> list[Any]:
-    """Return the values of a set in an order that does not change from run to run."""
+    """Return the values of a set in an order that is the same in every run of Python: numbers by size, then other values by their text."""
     return sorted(values, key=lambda value: (value, "") if isinstance(value, (int, float)) else (math.inf, repr(value)))
 
 
 def is_empty(value: Any) -> bool:
-    """Whether the answer is empty: None, blank text, labels without operations, or a list or dict of empty values.
+    """Return whether an answer is empty: None, blank text, labels without operations, or a list or dict of empty values.
 
     >>> [is_empty(value) for value in (None, " ", "device 0: ...", [None, ""], {"gpipe": None}, 0, False)]
     [True, True, True, True, True, False, False]
@@ -121,14 +121,14 @@ def is_empty(value: Any) -> bool:
 
 
 def require_text(value: Any, what: str, example: str) -> str:
-    """Return ``value`` if it is text, or raise an error that calls it ``what`` and shows the ``example``."""
+    """Return ``value`` if it is text. Else raise an error that names the value with the words ``what`` and shows the ``example``."""
     if not isinstance(value, str):
         raise HybridLabError(f"{what} is text such as {example!r}, not {short_repr(value)}", "not-text")
     return value
 
 
 def require_number(value: Any, what: str, example: str = "12.5") -> float:
-    """Return ``value`` as a float if it is a finite number, or raise an error that calls it ``what`` and shows the ``example``.
+    """Return ``value`` as a float if it is a finite number. Else raise an error that names it with the words ``what``.
 
     >>> require_number("57", "a makespan")
     Traceback (most recent call last):
@@ -136,15 +136,15 @@ def require_number(value: Any, what: str, example: str = "12.5") -> float:
     """
     if value is None:
         raise HybridLabError(f"{what} is a number such as {example}, but it is missing", "not-a-number")
-    known = isinstance(value, (int, float)) and not isinstance(value, bool)  # True is an int
-    # up to 1e15 a float holds every whole number exactly
+    known = isinstance(value, (int, float)) and not isinstance(value, bool)  # in Python, True is also an int
+    # a float holds every whole number up to 1e15 exactly, so float(value) below does not round
     if not known or (isinstance(value, float) and not math.isfinite(value)) or abs(value) > 1e15:
         raise HybridLabError(f"{what} is a number such as {example}, not {short_repr(value)}", "not-a-number")
     return float(value)
 
 
 def require_count(value: Any, what: str, example: str = "12", least: int = 1, most: int | None = None) -> int:
-    """Return ``value`` as an int if it is a whole number from ``least`` to ``most``, or raise an error that calls it ``what``.
+    """Return ``value`` as an int if it is a whole number from ``least`` to ``most``. Else raise an error that names it with ``what``.
 
     >>> require_count(8.0, "a number of chunks")
     8
@@ -153,7 +153,7 @@ def require_count(value: Any, what: str, example: str = "12", least: int = 1, mo
     hybridlab.errors.HybridLabError: a number of chunks is a whole number from 1 to 16, not 2.5
     """
     number = require_number(value, what, example)
-    digits = repr(number).removesuffix(".0")  # every digit: a rounded 12.0000001 would read "a whole number, not 12"
+    digits = repr(number).removesuffix(".0")  # repr does not round: "a whole number, not 12" would be a strange sentence about 12.0000001
     wanted = f"{what} is a whole number " + (f"of at least {least}" if most is None else f"from {least} to {most:,}")
     if number != int(number):
         raise HybridLabError(f"{wanted}, not {digits}", "not-a-whole-number")
@@ -163,9 +163,9 @@ def require_count(value: Any, what: str, example: str = "12", least: int = 1, mo
 
 
 def require_numbers(value: Any, count: int, what: str, example: str = "12.5", names: Sequence[str] = ()) -> list[float]:
-    """Return ``value`` as a list of ``count`` floats, or raise an error that calls each one ``what`` ("warm-up of a device").
+    """Return ``value``, a list of ``count`` numbers, as floats. Else raise an error that names each number with ``what``.
 
-    With ``names``, each number has a name of its own in the error.
+    An example of ``what`` is "warm-up of a device". If ``names`` are given, an error about one number uses the name of that number.
 
     >>> require_numbers([1, 2], 3, "warm-up of a device")
     Traceback (most recent call last):
@@ -182,7 +182,9 @@ def require_numbers(value: Any, count: int, what: str, example: str = "12.5", na
 
 
 def require_list(value: Any, what: str, example: str = "12.5") -> list[float]:
-    """Return ``value``, a list or a set of at least one number, as floats, or raise an error that calls each one ``what`` ("rank").
+    """Return ``value``, a list or a set of at least one number, as floats. Else raise an error that names each number with ``what``.
+
+    An example of ``what`` is "rank of a group".
 
     >>> require_list(7, "rank of a group", "7")
     Traceback (most recent call last):
@@ -197,7 +199,7 @@ def require_list(value: Any, what: str, example: str = "12.5") -> list[float]:
 
 
 def require_parts(value: Any, count: int, what: str) -> list[Any]:
-    """Return ``value`` if it is a list of ``count`` parts, or raise an error that calls it ``what``.
+    """Return ``value`` if it is a list of ``count`` items. Else raise an error that describes the wanted answer with ``what``.
 
     >>> require_parts("1f1b", 2, "a name and a number, such as ('gpipe', 1000)")
     Traceback (most recent call last):
@@ -209,24 +211,27 @@ def require_parts(value: Any, count: int, what: str) -> list[Any]:
 
 
 def require_entries(value: Any, names: Iterable[str], what: str) -> dict[str, Any]:
-    """Return ``value`` if it is a dict with an entry for each of ``names`` and no other; else raise an error that calls it ``what``."""
+    """Return ``value`` if it is a dict whose keys are exactly ``names``. Else raise an error that describes the answer with ``what``."""
     if not isinstance(value, dict) or set(value) != set(names):
         raise HybridLabError(f"the answer is {what}, not {short_repr(value)}", "wrong-shape")
     return value
 
 
 def require_orders(value: Any) -> Orders:
-    r"""Return the order of each device, from text, CSV, a list of lines or a list of lists of operations. It need not be able to run.
+    r"""Return the order of operations on each device. This function does not check whether the orders can run.
 
     Parameters
     ----------
     value : Any
-        Plain values: see :func:`plain_values`. A label such as ``device 0:`` may stand in front of a line, in any case.
+        Plain values (see :func:`plain_values`): a text with one line for each device, a text in CSV format, a list of lines, a list of
+        lists of operations, or a dict of lines or lists. A line may begin with a label such as ``device 0:``, in upper or lower case.
 
     Raises
     ------
     InvalidSchedule
-        Something is not an operation; the message names the line or the device.
+        A word is not an operation. The message names the line or the device.
+    HybridLabError
+        The value is neither a text, nor a list, nor a dict.
 
     Examples
     --------
@@ -242,7 +247,7 @@ def require_orders(value: Any) -> Orders:
     if isinstance(value, list) and all(isinstance(line, str) and (len(line.split()) != 1 or ":" in line) for line in value):
         value = "\n".join(value)
     if isinstance(value, str):
-        # of the two formats, CSV alone has this word; other commas only separate operations
+        # Only the CSV format has the word OVERLAP. In the other format commas separate operations, as spaces do.
         turns = split_csv(value) if "OVERLAP" in value else split_text(value.replace(",", " "))
     else:
         turns = read_orders([line.split(":")[-1].split() if isinstance(line, str) else line for line in value])
@@ -250,7 +255,9 @@ def require_orders(value: Any) -> Orders:
 
 
 def near(value: Numbers, truth: Numbers, within: float = 0.0, relative: float = 0.0) -> bool:
-    """Whether each number differs from the true number by at most ``within``, or by at most ``relative`` times the true number.
+    """Return whether each number differs from the right one by at most ``within``, or by at most ``relative`` times the right one.
+
+    The result is False if ``value`` and ``truth`` have different numbers of items.
 
     >>> near(49.6, 50, 0.5), near([49.6, 8], [50, 8.04], relative=0.01), near([50], [50, 8])
     (True, True, False)
@@ -264,9 +271,9 @@ def near(value: Numbers, truth: Numbers, within: float = 0.0, relative: float = 
 
 
 def same(first: Any, second: Any, within: float = 0.0) -> bool:
-    """Whether two results are equal: shapes, types of arrays, and numbers up to rounding.
+    """Return whether two results are equal: the shapes and types of their arrays, and their numbers up to rounding errors.
 
-    Arrays may differ by more than rounding: by a share ``within`` of the largest number of ``second``.
+    Arrays of floats may differ by more: by ``within`` times the largest absolute value in ``second``.
 
     >>> same([1, (2.0, "1F0")], [1, (2.0 + 1e-15, "1F0")]), same(np.zeros(2), np.zeros(3)), same([1], {1})
     (True, False, False)
@@ -287,7 +294,8 @@ def same(first: Any, second: Any, within: float = 0.0) -> bool:
 
 
 def _close(first: Any, second: Any, within: float = 0.0) -> bool:
-    """Whether numbers are equal up to rounding, and up to a share ``within`` of the largest of ``second``."""
-    # sums in another order differ by about 1e-16 of their value for each addition; 1e-12 is for results that should be 0
+    """Return whether numbers differ by no more than rounding errors and ``within`` times the largest absolute value in ``second``."""
+    # Each addition has a relative rounding error of about 1e-16, so sums of the same numbers in another order differ a little. The
+    # absolute tolerance of 1e-12 is for results that would be 0 without rounding.
     more = within * float(np.max(np.abs(second), initial=0.0)) if within else 0.0
     return bool(np.allclose(first, second, rtol=1e-9, atol=1e-12 + more, equal_nan=True))

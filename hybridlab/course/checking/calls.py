@@ -1,4 +1,4 @@
-"""Calls of a student's function: its result, or an error whose sentence has the line of the student's own code."""
+"""Call a student's function and return its result. If the call fails, raise an error that names the failing line of the student's code."""
 
 import dis
 import inspect
@@ -12,35 +12,52 @@ from typing import Any
 from hybridlab.course.results import SHARED, listed, shared_memory
 from hybridlab.errors import HybridLabError
 
-ENDED = ("interrupted", "too-slow", "ended", "waits-for-ever")  # codes after which a function is not called again
-refusing: ContextVar[bool] = ContextVar(
-    "refusing", default=False
-)  # whether the case must be refused: the function that runs must raise an error
-relayed_from: ContextVar[int | None] = ContextVar("relayed_from", default=None)  # the thread of another process that calls a function here
+ENDED = ("interrupted", "too-slow", "ended", "waits-for-ever")  # error codes after which a function is not called again
+# True while the student's function runs on bad arguments, so that it must raise an error
+refusing: ContextVar[bool] = ContextVar("refusing", default=False)
+# The number of the thread in the student's process that calls a function of this process; None if no other process calls
+relayed_from: ContextVar[int | None] = ContextVar("relayed_from", default=None)
 
 
 class Later(Exception):
-    """Raised by a judge's function for a caller in another process: it must ask again, because other threads have to ask first."""
+    """A call from another process comes too early: calls of other threads come first. The other process must repeat the call later."""
 
 
 class Relayed(HybridLabError):
-    """An error of a function that runs in another process. It already has its sentence and its code."""
+    """An error that is passed on to the student unchanged, because it already has the right sentence and code."""
 
 
 def call(function: Callable[..., Any], arguments: tuple[Any, ...], signature: str, refused: bool) -> Any:
-    """Call the student's function, and return its result. Whatever it raises becomes a sentence with the line that raised it."""
+    """Call the student's function and return its result.
+
+    Parameters
+    ----------
+    function : callable
+        The student's function.
+    arguments : tuple
+        The arguments of the call.
+    signature : str
+        The name and the arguments of the wanted function, for the error about other arguments.
+    refused : bool
+        Whether the arguments are bad, so that the function must raise an error.
+
+    Raises
+    ------
+    HybridLabError
+        The function takes other arguments (code ``signature``), raises an error (``raises``) or has been interrupted (``interrupted``).
+    """
     try:
         inspect.signature(function).bind(*arguments)
     except TypeError as why:
         expected = f"the function is called as {signature}, but yours does not take these arguments"
         raise HybridLabError(f"{expected}: {why}", "signature") from None
     except ValueError:
-        pass  # a function written in C has no signature to look at; calling it shows what it takes
+        pass  # a function written in C can be without a signature; then the call below shows whether it takes the arguments
     try:
         with warnings.catch_warnings():
             if refused:
-                warnings.simplefilter("ignore")  # a warning is no error
-            else:  # the whole number that a NaN becomes differs from machine to machine
+                warnings.simplefilter("ignore")  # a warning is not the error that the function must raise
+            else:  # a NaN that is cast to a whole number gives different numbers on different machines
                 warnings.filterwarnings("error", "invalid value encountered in cast", RuntimeWarning)
             refusing.set(refused)
             return listed(function(*arguments))
@@ -55,17 +72,17 @@ def call(function: Callable[..., Any], arguments: tuple[Any, ...], signature: st
 
 
 def _describe_error(error: BaseException, function: Callable[..., Any]) -> str:
-    """Return a sentence about an error of the student's function, with the line of the student's own code that raised it."""
+    """Return a sentence about an error of the student's function. It names the line of the student's code that raised the error."""
     what = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
     try:
         own = inspect.unwrap(function).__code__.co_filename
     except AttributeError:
         return f"the function raises {what}"
-    # the innermost line of the student's own file, not of a library that it calls
+    # The last of these places is the line of the student's own file in which the error occurs. Places in libraries are left out.
     places = [place for place in traceback.extract_tb(error.__traceback__) if place.filename == own]
     if not places:
         return f"the function raises {what}"
-    # IPython stores a cell in linecache under the name of its file
+    # For a notebook cell, IPython stores the source in linecache under the file name that it gives to the cell.
     line = (places[-1].line or linecache.getline(own, places[-1].lineno or 0)).strip()
     return f"line {places[-1].lineno} of your cell, `{line}`, raises {what}"
 
@@ -78,12 +95,15 @@ def refuse_shared_memory(returned: Any, arguments: Any) -> None:
 
 
 def names_in(function: Callable[..., Any]) -> set[str]:
-    """Return the names that a function and its helpers in the same file take from elsewhere: globals, attributes and imports."""
+    """Return the names that a function and its helpers use but do not define: globals, attributes and imported names.
+
+    Helpers are functions of the same module that the function calls directly or through other helpers.
+    """
     names: set[str] = set()
     functions = [inspect.unwrap(function)]
-    for each in functions:  # the list grows by helpers that are found
+    for each in functions:  # the loop adds the helpers that it finds to this list
         codes = [each.__code__] if inspect.isfunction(each) else []
-        for code in codes:  # grows by the functions inside a function, which are constants of its code
+        for code in codes:  # the loop adds inner functions to this list: Python stores their bytecode among the constants of the outer one
             codes += filter(inspect.iscode, code.co_consts)
             for step in dis.get_instructions(code):
                 helper = each.__globals__.get(step.argval) if step.opname == "LOAD_GLOBAL" else None
@@ -94,4 +114,5 @@ def names_in(function: Callable[..., Any]) -> set[str]:
     return names
 
 
-_USES = {"LOAD_GLOBAL", "LOAD_ATTR", "LOAD_METHOD", "IMPORT_FROM"}  # bytecode instructions that take a name from elsewhere
+# bytecode instructions that look up a name outside the function's local variables
+_USES = {"LOAD_GLOBAL", "LOAD_ATTR", "LOAD_METHOD", "IMPORT_FROM"}

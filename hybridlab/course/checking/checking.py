@@ -1,4 +1,8 @@
-"""Tasks, the feedback on an answer, and the registry of all tasks. The file of a lab adds its tasks; a notebook calls ``check``."""
+"""Tasks, the feedback on an answer, and the registry of all tasks. Each lab has a module that adds its tasks; a notebook calls ``check``.
+
+The public instance of a task has the numbers that the lab's notebook shows. In a graded course each student gets an instance with other
+numbers, or with a small change of a coding task (a 'twist').
+"""
 
 import re
 import textwrap
@@ -12,8 +16,8 @@ from hybridlab.course.checking.answers import is_empty, plain_values
 from hybridlab.course.checking.drawing import Drawing
 from hybridlab.errors import HybridLabError
 
-MOST_DRAWS = 20  # seeds that are tried until the sizes differ from those in the text
-WIDTH = 72  # characters in a line of the printed feedback, as many as fit on a page of the book
+MOST_DRAWS = 20  # the most seeds that are tried to find numbers that differ from the public ones
+WIDTH = 72  # the most characters in a line of the printed feedback; a page of the site shows no more
 
 
 @dataclass(frozen=True, repr=False)
@@ -25,14 +29,14 @@ class Feedback:
     passed : bool
         Whether the answer is right.
     messages : tuple of str
-        The sentences for the student. They may be reworded from version to version.
+        The sentences for the student. Their words can change from version to version.
     task : str
         The key of the task, such as ``"lab02.t1"``.
     code : str
         The name of the mistake, such as ``"one-device-alone"``; ``"passed"`` for a right answer and ``"nothing-handed-in"``
-        for an empty one. Within a task each sentence has its own code. The code stays the same if the sentence is reworded.
+        for an empty answer. Within a task each sentence has its own code. The code stays the same if the words of the sentence change.
     drawing : Drawing, optional
-        The picture of an answer that is a schedule or a timeline; a notebook shows it.
+        The picture of an answer that is a schedule or a timeline. A notebook shows this picture above the sentences.
 
     Examples
     --------
@@ -48,10 +52,10 @@ class Feedback:
     drawing: Drawing | None = field(default=None, compare=False)
 
     def _ipython_display_(self) -> None:
-        """Show the drawing above the text. Without a drawing a notebook shows the text as it shows any value."""
+        """Show the drawing above the sentences. Without a drawing, IPython shows the ``repr`` of the feedback, as it does for any value."""
         figure = None if self.drawing is None else self.drawing.figure()
         if figure is None:
-            raise NotImplementedError  # IPython then shows the text
+            raise NotImplementedError  # this makes IPython show the repr
         from IPython.display import display
 
         display(figure)  # type: ignore[no-untyped-call]
@@ -77,10 +81,10 @@ class Instance:
         What to hand in, in one sentence.
     judge : callable
         Takes the answer and returns :class:`Feedback`. If it raises a :class:`HybridLabError`, the sentence and the code of this error
-        become the feedback. A build gets the function that was handed in; any other task gets plain values (text, numbers, lists and
-        dicts of them; never empty).
+        become the feedback. The answer to a coding task ('build') is a function. Any other answer is a plain value (text, a number, or a
+        list or dict of such values) and is never empty.
     data : Question or Build or None
-        What the judge compares the answer with, for programs that grade: right values, cases, known mistakes.
+        The data that the judge uses, such as right values, cases and known mistakes. The grader reads them, too.
     """
 
     prompt: str
@@ -90,16 +94,16 @@ class Instance:
 
 @dataclass(frozen=True)
 class PartialCredit:
-    """Partial credit: a share of the points for a wrong answer whose feedback has one of some codes.
+    """Partial credit: the share of the points that a wrong answer earns if the code of its feedback is one of ``codes``.
 
     Parameters
     ----------
     reached : str
-        What such an answer is already, in a few words: ``"complete and able to run"``.
+        What such an answer already achieves, in a few words for the report: ``"complete and able to run"``.
     share : float
-        The share of the points that it earns, less than 1.
+        The share of the points, less than 1.
     codes : tuple of str
-        The codes of the feedback on such answers.
+        The codes of feedback that earn this share.
     """
 
     reached: str
@@ -116,16 +120,16 @@ class Task:
     key : str
         The lab and the number of the task, such as ``"lab02.t1"``.
     title : str
-        A few words.
+        A heading of a few words.
     points : int
         The number of points for a right answer, at least 1.
     kind : str
-        ``"number"`` for a number or a list of them, ``"build"`` for a function of the student's own, ``"written"`` for anything else.
+        The kind of answer: ``"number"`` for a number or a list of numbers, ``"build"`` for a function that the student writes,
+        ``"written"`` for any other answer.
     instance : callable
-        Takes a seed, or None for the public instance, that of the text, and returns the :class:`Instance`. The same seed always gives the
-        same one.
+        Takes a seed and returns the :class:`Instance`; None gives the public instance. The same seed always gives the same instance.
     partial_credit : sequence of PartialCredit
-        The partial credit for wrong answers. Any other wrong answer earns nothing.
+        The partial credit for wrong answers. A wrong answer with none of these codes earns no points.
     """
 
     key: str
@@ -136,28 +140,30 @@ class Task:
     partial_credit: Sequence[PartialCredit] = ()
 
     def credit_for(self, code: str) -> PartialCredit | None:
-        """Return the partial credit for a wrong answer whose feedback has this code, if there is any."""
+        """Return the partial credit for a wrong answer whose feedback has this code; None if this code earns no points."""
         return next((credit for credit in self.partial_credit if code in credit.codes), None)
 
     @property
     def prompt(self) -> str:
-        """What to hand in, in one sentence, with the numbers of the text."""
+        """What to hand in, in one sentence, with the public numbers."""
         return self.instance(None).prompt
 
     def personal(self, seed: int) -> Instance:
-        """Return the instance of one student: other sizes than those in the text, or a twist, where the task has them.
+        """Return the instance of one student: with numbers other than the public ones, or with a twist.
+
+        Return the public instance if the task has neither other numbers nor twists.
 
         Parameters
         ----------
         seed : int
-            The seed of this student and this task.
+            The seed for this student and this task.
         """
         public = self.instance(None)
         if self.kind == "build":
             build = public.data.twisted(seed)
             prompt = f"{public.prompt}. In your task, {build.twist.sentence}" if build.twist else public.prompt
             return Instance(prompt, build.check, build)
-        # some draws give the public sizes again; the prompt shows them all
+        # Some seeds give the public numbers again. Prompts are compared because a prompt shows all numbers of its instance.
         drawn = (self.instance(seed + again) for again in range(MOST_DRAWS))
         own = next((instance for instance in drawn if instance.prompt != public.prompt), None)
         return public if own is None else replace(own, judge=_judge_of_both(own, public))
@@ -173,7 +179,7 @@ def add_task(new: Task) -> None:
     Raises
     ------
     HybridLabError
-        If there is a task with this key already, or if the points are not a whole number of at least 1.
+        If a task with this key exists already, or if the points are not a whole number of at least 1.
     """
     if new.key in _TASKS:
         raise HybridLabError(f"a task {new.key!r} exists already: choose another key", "exists-already")
@@ -182,7 +188,7 @@ def add_task(new: Task) -> None:
 
 
 def task(key: str, *, title: str, prompt: str, points: int = 1, partial_credit: Sequence[PartialCredit] = ()) -> Callable[[Judge], Judge]:
-    """Return a decorator that adds a task with a judge of its own. The decorated function judges the answers.
+    """Return a decorator that adds a task of the kind ``"written"``. The decorated function judges the answers.
 
     Parameters
     ----------
@@ -193,7 +199,7 @@ def task(key: str, *, title: str, prompt: str, points: int = 1, partial_credit: 
     """
 
     def add(judge: Judge) -> Judge:
-        # its numbers are fixed, so every seed gives the same instance
+        # a task of this kind has fixed numbers, so every seed gives the same instance
         add_task(Task(key, title, points, "written", lambda seed: Instance(prompt, judge), partial_credit))
         return judge
 
@@ -208,21 +214,21 @@ def check(key: str, answer: Any = None, *, seed: int | None = None) -> Feedback:
     key : str
         The task, such as ``"lab02.t1"``.
     answer : Any
-        A function for a task that asks for one. Else text, a number, a schedule, or a list or dict of these. If the answer has any
+        A function if the task asks for a function. Else text, a number, a schedule, or a list or dict of these. If the answer has any
         other type, the feedback says so.
     seed : int, optional
-        Draws other numbers for a task with numbers, and other cases for a function. By default the numbers are those of the text, and
-        the cases are the same each time.
+        A seed for other numbers of a number task, or for other cases of a coding task. By default the numbers are those that the lab's
+        notebook shows, and the cases are the same in each call.
 
     Returns
     -------
     Feedback
-        Whether the answer is right, the sentences that explain why, and the code of the mistake.
+        Whether the answer is right, sentences that explain the verdict, and the code of the mistake.
 
     Raises
     ------
     HybridLabError
-        If there is no task with this key, or the seed is not a whole number of at least 0. No answer raises an error.
+        If there is no task with this key, or the seed is not a whole number of at least 0. An answer never raises an error.
 
     Examples
     --------
@@ -240,7 +246,7 @@ def check(key: str, answer: Any = None, *, seed: int | None = None) -> Feedback:
 def check_with(known: Task, asked: Instance, answer: Any) -> Feedback:
     """Return feedback on an answer to one instance of a task; see :func:`check`."""
     try:
-        # a function goes to the judge as it is; any other answer must be plain values
+        # the judge of a coding task takes the function itself; all other judges take plain values
         value = answer if known.kind == "build" and callable(answer) else plain_values(answer)
         feedback = wrong("nothing-handed-in", f"nothing handed in yet: {asked.prompt}") if is_empty(value) else asked.judge(value)
     except HybridLabError as why:
@@ -249,7 +255,7 @@ def check_with(known: Task, asked: Instance, answer: Any) -> Feedback:
 
 
 def _judge_of_both(own: Instance, public: Instance) -> Judge:
-    """Return the judge of a student's own numbers. It says so where an answer is right for the public numbers."""
+    """Return the judge for a student's own numbers. Its feedback says if a wrong answer is right for the public numbers."""
 
     def judge(answer: Any) -> Feedback:
         try:
@@ -265,7 +271,7 @@ def _judge_of_both(own: Instance, public: Instance) -> Judge:
 
 
 def _is_right(asked: Instance, answer: Any) -> bool:
-    """Whether an answer is right; one that the judge refuses is not."""
+    """Return whether an answer is right. An answer for which the judge raises an error is not right."""
     try:
         return asked.judge(answer).passed
     except HybridLabError:
@@ -273,17 +279,17 @@ def _is_right(asked: Instance, answer: Any) -> bool:
 
 
 def right(*messages: str) -> Feedback:
-    """Return the feedback on a right answer. The messages say what can be learned from it."""
+    """Return the feedback on a right answer. The messages say what the task teaches."""
     return Feedback(True, messages, code="passed")
 
 
 def wrong(code: str, *messages: str) -> Feedback:
-    """Return the feedback on a wrong answer: the code of the mistake, and messages that say what is wrong and where to look."""
+    """Return the feedback on a wrong answer. The messages say what is wrong and what the student can look at next."""
     return Feedback(False, messages, code=code)
 
 
 def _wrapped(line: str) -> list[str]:
-    """Return the indented lines for one line of a message. A long sentence is broken at spaces; a line of a schedule is not broken."""
+    """Return the indented lines to print for one line of a message. Long sentences are wrapped at spaces; a row of a schedule is not."""
     if re.match(r"device \d+: (\.\.\.|\[?\d+[FBIW])", line):
         return [f"  {line}"]
     inner = " " * (2 + len(line) - len(line.lstrip()))

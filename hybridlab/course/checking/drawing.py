@@ -1,4 +1,8 @@
-"""The picture of an answer: the student's own timeline, as far as it runs, above the timeline that the task asks for."""
+"""Draw an answer that is a schedule or a timeline: above the student's timeline, as far as it can run, below the one that the task wants.
+
+Under a twist (a change of the task for one student), devices and operations can have other numbers than in the lab's task. A
+:class:`Renaming` replaces the numbers of the lab's task by those of the student.
+"""
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -21,8 +25,8 @@ if TYPE_CHECKING:
     from hybridlab.plot import Picture
 
 YOURS, GOAL = "yours", "the goal"  # the titles of the two timelines
-_NAMED = re.compile(r"\b(?:(device |stage |microbatch )(\d+)|\d+[FBIW]\d+)\b")  # what a sentence can name: "stage 2", "1F0"
-MOST_DEVICES, MOST_OPS = 16, 256  # devices of a timeline that is drawn, and operations on one device
+_NAMED = re.compile(r"\b(?:(device |stage |microbatch )(\d+)|\d+[FBIW]\d+)\b")  # the names to replace in a sentence: "stage 2", "1F0"
+MOST_DEVICES, MOST_OPS = 16, 256  # the most devices in a picture, and the most operations on one device
 
 
 @dataclass(frozen=True)
@@ -32,28 +36,28 @@ class Drawing:
     Parameters
     ----------
     orders : tuple of tuples of Op
-        The answer: the operations of each device in running order. A tuple of two operations is an overlapped pair. The order need not
-        be legal: operations can be missing or doubled, and devices can wait for ever.
+        The answer: the operations of each device in the order in which the device runs them. A tuple of two operations is an overlapped
+        pair. The order need not be legal: operations can be missing or occur twice, and devices can wait for ever.
     costs : Costs or None
-        One setting. None if ``yours`` has the times; nothing is drawn if both are None.
+        The times of operations and messages, for one setting. None if ``yours`` has the times. If both are None, nothing is drawn.
     goal : Timeline, optional
-        The timeline that was asked for, drawn below on the same axis of time. It has one setting and the unit of the costs.
+        The right timeline, for one setting and in the unit of the costs. It is drawn below the answer, on the same axis of time.
     marked : tuple of Op or int
-        The wrong operations. A number is a stage whose ring is wrong.
+        The wrong operations. A whole number stands for the all-reduce ring of the stage with this number.
     yours : Timeline, optional
-        The timeline of the answer, if the answer has times of its own. None means that each operation starts as early as it can.
+        The timeline of the answer, if the answer has times. None means that each operation starts as early as it can.
     scale : mapping of str to float
-        Times by name that a line below the timelines shows, in the same unit. Empty for no line.
+        Times to show on a scale below the timelines, by their names, in the unit of the timelines. If empty, there is no scale.
     case : tuple
-        The arguments of the call that returned the answer, if it came from a function.
+        The arguments of the call that returned the answer, if the answer came from a function.
     own_lines : callable, optional
-        Takes the operations of each line without a twist, as texts such as ``"1F0"``, and the case. Returns them with the student's twist.
-        The picture then has the student's own devices, stages and microbatches.
+        Takes a list of operations for each device, such as ``[["0F0"], ["1F0"]]``, as the task has them without a twist, and the case.
+        Returns the same lists with the student's twist. If given, the picture has the student's own devices, stages and microbatches.
 
     Raises
     ------
     HybridLabError
-        The costs have several settings (``several-settings``), or another unit than the goal (``different-units``).
+        The costs have several settings (``several-settings``), or their unit is not that of the goal (``different-units``).
 
     Examples
     --------
@@ -85,9 +89,9 @@ class Drawing:
         Parameters
         ----------
         starts, ends : array_like, shape (operations,)
-            The student's times in the goal's unit, in the order of ``goal.ops``. Operations can overlap or start too early. An operation
-            that ends before it starts is drawn between the two times. Nothing is drawn for other shapes, for times that are not finite
-            and for times before 0.
+            The student's times in the goal's unit, in the order of ``goal.ops``. Operations can overlap or start too early. If an end is
+            before its start, the picture exchanges the two. Nothing is drawn for arrays of another shape, and for times that are
+            negative or not finite.
         goal : Timeline
             The right times.
         marked : iterable of Op
@@ -95,22 +99,22 @@ class Drawing:
         """
         times = _sound_times(starts, ends, goal.schedule.kind.size)
         zero = np.zeros(1)
-        origin = Spans(np.array([OPTIMISER]), np.array([0]), zero, zero)  # not drawn; with it, the axis of time begins at 0
+        origin = Spans(np.array([OPTIMISER]), np.array([0]), zero, zero)  # of length 0, so invisible; the axis of time then begins at 0
         yours = Timeline(goal.schedule, *times, origin, goal.unit) if times is not None else None
         return cls(goal.schedule.turns if yours else (), None, goal, tuple(marked), yours)
 
     @classmethod
     def of_rings(cls, starts: Any, ends: Any, given: Timeline, goal: Timeline | None = None, marked: Iterable[int] = ()) -> "Drawing":
-        """Return the drawing of an answer that has the start and the end of each stage's all-reduce.
+        """Return the drawing of an answer that gives the start and the end of each stage's all-reduce ring.
 
         Parameters
         ----------
         starts, ends : array_like, shape (stages,)
             The student's times in the unit of ``given``. Nothing is drawn for the same values as in :meth:`of_times`.
         given : Timeline
-            The operations, which the rings are drawn beside; the first of them starts at 0.
+            The timeline of the operations, in which the first operation starts at 0. The rings are drawn beside these operations.
         goal : Timeline, optional
-            The same operations beside the right rings: see :func:`with_rings`.
+            The timeline of the same operations with the right rings: see :func:`with_rings`.
         marked : iterable of int
             The stages whose rings are wrong.
         """
@@ -119,15 +123,16 @@ class Drawing:
         return cls(given.schedule.turns if yours else (), None, goal, tuple(marked), yours)
 
     def figure(self) -> "Picture | None":
-        """Return the picture; None if there is nothing to draw or too much of it.
+        """Return the picture, or None if there is nothing to draw or too much to draw.
 
-        An order that is not legal is drawn as far as it runs, and a box shows where each device stops and what it waits for.
+        An order that is not legal is drawn as far as it runs. A box shows where each device stops and which operation it waits for.
 
         Returns
         -------
         Picture or None
-            None for an order without operations, more than 16 devices, more than 256 operations on a device, a stage or a microbatch
-            of a number above 255, and costs that are for another number of devices or lack a link between two devices.
+            None in five cases: (1) there are no operations, (2) there are more than 16 devices, (3) a device has more than 256
+            operations, (4) a stage or a microbatch has a number above 255, (5) the costs are for another number of devices or have no
+            time for a link between two devices.
         """
         orders = turns_of(self.orders)
         if not _drawable(orders) or (self.goal is not None and not _drawable(self.goal.schedule.turns)):
@@ -140,7 +145,7 @@ class Drawing:
             try:
                 ran, stops = run_partly(orders, self.costs)
             except HybridLabError as why:
-                # these costs do not go with this answer; the feedback needs no picture
+                # the costs do not fit this answer, for example its number of devices; then the feedback has no picture
                 if why.code not in ("does-not-fit", "no-link", "out-of-range"):
                     raise
                 return None
@@ -154,19 +159,19 @@ class Drawing:
         return self._figure(orders, yours, legal, stops)
 
     def _figure(self, orders: Turns, yours: Timeline, legal: bool, stops: Sequence[Stop]) -> "Picture":
-        """Return the picture of timelines that already have the student's own names."""
+        """Return the picture of the answer and the goal, after all operations and devices have got the student's own numbers."""
         from hybridlab.plot.marks import Stopped, marked_figure  # loads matplotlib
 
         timelines = {YOURS: yours} | ({GOAL: self.goal} if self.goal is not None else {})
         results = {} if legal else {YOURS: _ending(yours, bool(stops))}
-        # an operation that ends at 0 stands for a run in which nothing ran: see timeline_of
+        # if no operation ran, timeline_of returns one operation that ends at time 0; this operation is not marked
         rows = [row for row, op in enumerate(yours.ops) if op in self.marked and yours.end[row] > 0]
         boxes = [Stopped(stop.device, stop.time, f"{stop.op} waits for {_needed(stop, orders)}", stop.op in self.marked) for stop in stops]
         rings = [(stage, *ring) for stage in self.marked if isinstance(stage, int) for ring in _ring(yours, stage)]
         return marked_figure(timelines, results, self._words(yours, orders, stops, results), rows, rings, boxes, self.scale)
 
     def _words(self, yours: Timeline, orders: Turns, stops: Sequence[Stop], results: dict[str, str]) -> str:
-        """Return the alternative text: the answer, what is marked in it, where devices stop, and the goal."""
+        """Return the alternative text of the picture: the answer, where devices stop, what is marked as wrong, and the goal."""
         from hybridlab.plot.figures import facts_text, peaks_text, sizes_text
 
         after = f" {yours.unit}" if yours.unit else ""
@@ -186,30 +191,31 @@ class Drawing:
 
 
 class Renaming(NamedTuple):
-    """The names of devices and operations under a twist, for pictures and sentences."""
+    """The student's own numbers of devices and operations under a twist, to use in pictures and sentences."""
 
-    lines: list[int]  # for each line of the student, the device that it has without the twist
-    own: Callable[[str], str]  # renames an operation
+    lines: list[int]  # for each device of the student, the number of this device in the task without a twist
+    own: Callable[[str], str]  # takes an operation of the task without a twist, as text, and returns the student's own text for it
 
     @classmethod
     def of(cls, own_lines: Callable[..., Any], case: tuple[Any, ...], devices: int) -> "Renaming":
-        """Return the renaming of ``own_lines`` for so many devices."""
-        marks = [f"line:{device}" for device in range(devices)]  # these are no operations, so a twist can only move them
+        """Return the renaming that ``own_lines`` (see :class:`Drawing`) makes, for this number of devices."""
+        # These texts are not operations: a twist can move them to other devices, but does not change them.
+        marks = [f"line:{device}" for device in range(devices)]
         places = [marks.index(mark) for (mark,) in own_lines([[mark] for mark in marks], case)]
         return cls(places, lambda op: own_lines([[op]] * devices, case)[0][0])
 
     def op(self, op: Op | int) -> Op | int:
-        """Return an operation under its own name; the number of a stage with a wrong ring as it is."""
+        """Return an operation with the student's own numbers. Return an int, the stage of a wrong ring, unchanged."""
         return op if isinstance(op, int) else Op.parse(self.own(str(op)))
 
     def sentence(self, sentence: str) -> str:
-        """Return a sentence with the student's own devices, stages, microbatches and operations."""
+        """Return a sentence in which all devices, stages, microbatches and operations have the student's own numbers."""
 
         def rename(found: re.Match[str]) -> str:
             word, number = found[1], int(found[2] or 0)
             if word == "device ":
                 return f"{word}{self.lines.index(number)}" if number in self.lines else found[0]
-            # a twist renames operations alone, so one of this stage or microbatch shows the new number
+            # a twist can rename operations only, so the new number of a stage or microbatch is taken from one of its operations
             if word == "stage ":
                 return f"{word}{Op.parse(self.own(f'{number}F0')).stage}"
             if word == "microbatch ":
@@ -219,20 +225,20 @@ class Renaming(NamedTuple):
         return _NAMED.sub(rename, sentence)
 
     def turn(self, turn: Turn) -> Turn:
-        """Return a turn with the own names of its operations."""
+        """Return a turn (one operation or an overlapped pair) with the student's own numbers."""
         return tuple(Op.parse(self.own(str(op))) for op in turn)
 
     def orders(self, orders: Turns) -> Turns:
-        """Return orders with the student's own lines and operations."""
+        """Return orders with the student's own numbers of devices and operations."""
         return tuple(tuple(map(self.turn, orders[place])) for place in self.lines)
 
     def stop(self, stop: Stop) -> Stop:
-        """Return where a device stops, under the own names."""
+        """Return the stop of a device with the student's own numbers."""
         op, needed = self.turn((stop.op, stop.needed))
         return Stop(self.lines.index(stop.device), op, needed, stop.time)
 
     def timeline(self, timeline: Timeline) -> Timeline:
-        """Return a timeline under the own names of devices and operations. It stays as it is even if no run could give it."""
+        """Return a timeline with the student's own numbers. The times do not change, even if no run could produce this timeline."""
         rows = zip(timeline.ops, timeline.schedule.device.tolist(), timeline.start.tolist(), timeline.end.tolist(), strict=True)
         ran: list[list[Ran]] = [[] for _ in self.lines]
         for op, device, start, end in rows:
@@ -245,14 +251,14 @@ class Renaming(NamedTuple):
 
 
 def with_rings(timeline: Timeline, starts: Any, ends: Any) -> Timeline:
-    """Return a timeline with a ring beside the operations of each stage: a reduce-scatter, then an all-gather of the same length.
+    """Return a timeline with an all-reduce ring for each stage: a reduce-scatter, then an all-gather that takes the same time.
 
     Parameters
     ----------
     timeline : Timeline
-        One setting. Its spans are replaced.
+        A timeline of one setting. The rings replace its spans.
     starts, ends : array_like, shape (stages,)
-        Start and end of the all-reduce of each stage.
+        Start and end of each stage's all-reduce, in the unit of the timeline.
 
     Examples
     --------
@@ -269,7 +275,7 @@ def with_rings(timeline: Timeline, starts: Any, ends: Any) -> Timeline:
 
 
 def marked_by(error: InvalidSchedule) -> tuple[Op, ...]:
-    """Return the operations that the error puts in brackets.
+    """Return the operations that an error about a schedule marks as wrong. The error's message shows them in brackets.
 
     >>> try:
     ...     Schedule.parse("0F0 0B0 0B0")
@@ -282,7 +288,7 @@ def marked_by(error: InvalidSchedule) -> tuple[Op, ...]:
 
 
 def first_differences(orders: Iterable[Iterable[Op | Turn]], goal: Timeline) -> tuple[Op, ...]:
-    """Return the first wrong operation of each device whose order differs from that of the goal.
+    """Return, for each device whose order differs from that of the goal, the first operation that differs.
 
     >>> from hybridlab import build, simulate
     >>> gpipe, goal = build("gpipe", 2, 2), simulate(build("1f1b", 2, 2), Costs(forward=1, backward=2))
@@ -295,7 +301,7 @@ def first_differences(orders: Iterable[Iterable[Op | Turn]], goal: Timeline) -> 
 
 
 def _sound_times(starts: Any, ends: Any, count: int) -> tuple[Floats, Floats] | None:
-    """Return starts and ends in which no operation ends before it starts; None unless each has ``count`` finite times from 0 on."""
+    """Return starts and ends, exchanged if an end is before its start; None unless each array has ``count`` finite times from 0 on."""
     try:
         times = np.array([starts, ends], dtype=np.float64)
     except (TypeError, ValueError, OverflowError):
@@ -305,15 +311,15 @@ def _sound_times(starts: Any, ends: Any, count: int) -> tuple[Floats, Floats] | 
 
 
 def _drawable(orders: Turns) -> bool:
-    """Return whether there is an operation to draw, and no more devices and operations than a picture can show."""
-    # numbers of stages and microbatches, too: the arrays of a timeline have a place for each number below the largest
+    """Return whether orders have an operation to draw, and no more devices, operations, stages and microbatches than a picture can show."""
+    # Large numbers of stages and microbatches need much memory: a timeline's arrays have an item for each number up to the largest.
     ops = [[op for turn in order for op in turn] for order in orders]
     small = len(ops) <= MOST_DEVICES and all(len(order) <= MOST_OPS for order in ops)
     return any(ops) and small and all(op.stage < MOST_OPS and op.microbatch < MOST_OPS for order in ops for op in order)
 
 
 def _is_legal(orders: Turns) -> bool:
-    """Whether orders are a valid schedule."""
+    """Return whether orders are a valid schedule."""
     try:
         Schedule(YOURS, orders)
     except InvalidSchedule:
@@ -322,20 +328,20 @@ def _is_legal(orders: Turns) -> bool:
 
 
 def _needed(stop: Stop, orders: Turns) -> str:
-    """Return the operation that a device waits for, and whether it is missing in all orders."""
+    """Return the operation that a device waits for, as text, with the words ", which is missing" if no order contains it."""
     present = any(stop.needed in turn for order in orders for turn in order)
     return f"{stop.needed}{'' if present else ', which is missing'}"
 
 
 def _ending(timeline: Timeline, stopped: bool) -> str:
-    """Return in words how an order that is not legal ends."""
+    """Return a text that says when an illegal order ends, and whether devices stop and wait."""
     after = f" {timeline.unit}" if timeline.unit else ""
     time = f"{timeline.makespan:g}{after}"
     return f"stops at {time}" if stopped else f"ends at {time}, but is not a valid schedule"
 
 
 def _ring(timeline: Timeline, stage: int) -> list[tuple[int, float, float]]:
-    """Return device, start and end of the ring of a stage, in a list; an empty list if there is no such ring."""
+    """Return a list with the device, start and end of a stage's ring; an empty list if the timeline has no ring for this stage."""
     if timeline.spans is None:
         return []
     rings = timeline.spans.where(timeline.spans.stage == stage)
@@ -343,7 +349,7 @@ def _ring(timeline: Timeline, stage: int) -> list[tuple[int, float, float]]:
 
 
 def _where(timeline: Timeline, marked: Op | int, after: str) -> str:
-    """Return in words where a marked operation or ring is in the timeline."""
+    """Return a text that says on which device and at what time a marked operation or ring is in the timeline."""
     if isinstance(marked, int):
         places = [f" on device {device} from {start:g} to {end:g}{after}" for device, start, end in _ring(timeline, marked)]
         return f"the ring of stage {marked}{''.join(places)}"

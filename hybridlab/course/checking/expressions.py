@@ -1,8 +1,8 @@
-"""Expressions as data. Python evaluates them, and so does the script of a web page. They are never run as a program.
+"""Expressions as data: this module parses and evaluates them, and never runs them as Python code.
 
-A rule such as ``"value < truth"`` recognises a mistake. A sentence has expressions in braces, with a format behind a colon:
-``"{value} microbatches take {value * forward:.1f} ms"``. A formula such as ``"(r - s) % D"`` is the answer of a student. The grammar is a
-small part of Python's.
+The script on the site's pages evaluates the same expressions. There are three kinds. (1) A rule such as ``"value < truth"`` recognises a
+mistake. (2) A sentence has expressions in braces, each with an optional format after a colon: ``"this is {value / 2:.1f} ms"``. (3) A
+formula such as ``"(r - s) % D"`` is the answer of a student. The grammar is a small part of Python's.
 """
 
 import ast
@@ -20,15 +20,15 @@ from hybridlab.checks import counted, known_name, short_repr
 from hybridlab.course.checking.answers import Numbers, near, require_text
 from hybridlab.errors import HybridLabError
 
-# A known mistake: the wrong value that it gives, or a rule that recognises it; its code; the sentence about it.
+# A known mistake, as (value or rule, code, sentence). The first item is the wrong value, or a rule that is true for a wrong answer.
 Mistake = tuple[Numbers | str, str, str]
-# A number, a text, or a tuple: the name of an operation and its operands, which are nodes, too.
+# A parsed expression: a number, a text, or a tuple with the name of an operation and its operands. Each operand is a node, too.
 Node = float | str | tuple[Any, ...]
 Names = Mapping[str, Any]
 
-# a field of a sentence, as in "{value / 2:.1f}": the expression, and the format behind a colon
+# A field of a sentence, such as "{value / 2:.1f}". Its two groups are the expression and the format after the colon.
 FIELD = re.compile(r"\{([^{}:]+)(?::([^{}:]*))?\}")
-FORMAT = re.compile(r"(\.\d+)?g|,?\.\d+f")  # the formats that the script of a page knows, too
+FORMAT = re.compile(r"(\.\d+)?g|,?\.\d+f")  # the formats that the script on the site can also write
 PLAIN = ".10g"  # the format of a field without one
 OPERATORS: dict[type[ast.AST], str] = {
     ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.FloorDiv: "//", ast.Mod: "%", ast.USub: "unary -",
@@ -36,7 +36,7 @@ OPERATORS: dict[type[ast.AST], str] = {
     ast.And: "and", ast.Or: "or",
 }  # fmt: skip
 OPERATIONS: dict[str, Callable[..., Any]] = {
-    "+": operator.add,  # of two lists: one after the other
+    "+": operator.add,  # of two lists: their concatenation
     "-": operator.sub,
     "*": operator.mul,
     "/": operator.truediv,
@@ -51,7 +51,7 @@ OPERATIONS: dict[str, Callable[..., Any]] = {
     "in": lambda item, items: item in items,
     "not in": lambda item, items: item not in items,
     "unary -": operator.neg,
-    # an answer is a float, and so is a place computed from it
+    # numbers of an answer are floats, so an index that is computed from an answer is a float, too
     "at": lambda items, place: items[int(place)],
     "list": lambda *items: list(items),
     "abs": abs,
@@ -67,23 +67,23 @@ OPERATIONS: dict[str, Callable[..., Any]] = {
     "counted": lambda count, thing: counted(int(count), thing),
 }
 LAZY = ("name", "and", "or", "if")  # operations that do not evaluate all their operands
-ARITHMETIC = ("+", "-", "*", "//", "%", "unary -")  # operations of a formula, which computes with whole numbers
-LONGEST_FORMULA = 200  # characters
-# names, numbers, operators and brackets
+ARITHMETIC = ("+", "-", "*", "//", "%", "unary -")  # the operations that a student's formula of whole numbers may use
+LONGEST_FORMULA = 200  # the most characters in a formula
+# the characters of a formula: those of names, numbers, operators and brackets
 FORMULA_SIGNS = re.compile(r"[A-Za-z0-9_+\-*/%() \t\n]*")
 RUN_TOGETHER = re.compile(r"\d[A-Za-z_]")  # "2r" for 2 * r
 
 
 @dataclass(frozen=True)
 class Table:
-    """A function of whole numbers that an expression can call. A page gets a table of its values.
+    """A function of whole numbers that an expression can call. The script on the site gets a table of the function's values.
 
     Parameters
     ----------
     function : callable
-        Takes a list of arguments, each a tuple of whole numbers, and returns a number for each of them.
+        Takes a list of tuples, each with the arguments of one call, and returns one number for each tuple.
     arguments : sequence of tuples of int
-        All arguments with which an expression calls the function.
+        The arguments of all calls that an expression can make.
 
     Examples
     --------
@@ -98,18 +98,21 @@ class Table:
     arguments: Sequence[tuple[int, ...]]
 
     def __call__(self, *arguments: float) -> float:
-        """Return the value for some arguments, which an expression has as floats."""
+        """Return the value for the arguments of one call. Expressions compute with floats, so the arguments are converted to ints."""
         (value,) = self.function([tuple(map(int, arguments))])
         return float(value)
 
     def values(self) -> Any:
-        """Return all values, with one level for each argument: a list if the arguments count up from 0, else a dict."""
+        """Return the values of all calls as nested lists or dicts, with one level for each argument.
+
+        A level is a list if this argument has the values 0, 1, 2, ... without a gap. Else it is a dict with the argument as a text key.
+        """
         return _levels(dict(zip(self.arguments, map(float, self.function(self.arguments)), strict=True)))
 
 
 def _levels(values: Mapping[tuple[int, ...], float]) -> Any:
-    """Return values by tuples of arguments as nested lists or dicts: a level for each argument."""
-    if () in values:  # no argument is left
+    """Return a dict from tuples of arguments to values as nested lists or dicts, with one level for each argument."""
+    if () in values:  # the last level has been built
         return values[()]
     levels: dict[int, dict[tuple[int, ...], float]] = {}
     for (first, *rest), value in values.items():
@@ -120,12 +123,12 @@ def _levels(values: Mapping[tuple[int, ...], float]) -> Any:
 
 @cache
 def parsed(text: str) -> Node:
-    """Return an expression as nodes.
+    """Return a text as a parsed expression.
 
     Raises
     ------
     HybridLabError
-        The text is no expression, or has a part that pages do not know.
+        The text is not an expression, or it uses something that the script on the site cannot evaluate.
 
     Examples
     --------
@@ -137,12 +140,12 @@ def parsed(text: str) -> Node:
     """
     try:
         return _node(ast.parse(text.strip(), mode="eval").body, text)
-    except (SyntaxError, RecursionError, MemoryError):  # the last two: too many brackets in each other
+    except (SyntaxError, RecursionError, MemoryError):  # the last two errors come from too many nested brackets
         raise HybridLabError(f"{text!r} is no expression: write one such as 'value < 3'", "no-expression") from None
 
 
 def _node(tree: ast.AST, text: str) -> Node:
-    """Return the node for a part of an expression; ``text`` is the whole expression, for errors."""
+    """Return the node for one part of an expression. The argument ``text`` is the whole expression, which errors show."""
 
     def of(*parts: ast.AST) -> tuple[Node, ...]:
         return tuple(_node(part, text) for part in parts)
@@ -162,7 +165,7 @@ def _node(tree: ast.AST, text: str) -> Node:
             return OPERATORS[type(sign)], *of(*operands)
         case ast.IfExp(condition, then, otherwise):
             return "if", *of(condition, then, otherwise)
-        # an index, but no slice and no place in several dimensions
+        # an index such as items[0]; neither a slice, items[0:2], nor an index in two dimensions, items[0, 1]
         case ast.Subscript(items, place) if not isinstance(place, (ast.Slice, ast.Tuple)):
             return "at", *of(items, place)
         case ast.List(items):
@@ -173,7 +176,7 @@ def _node(tree: ast.AST, text: str) -> Node:
 
 
 def evaluated(node: Node, names: Names) -> Any:
-    """Return the value of an expression; ``names`` are the values of its names.
+    """Return the value of an expression. The mapping ``names`` has the value of each name in the expression.
 
     >>> evaluated(parsed("near(value, truth, 0.5) and value != truth"), {"value": 2.5, "truth": 3})
     True
@@ -185,7 +188,7 @@ def evaluated(node: Node, names: Names) -> Any:
         return names[operands[0]]
     if operation == "if":
         return evaluated(operands[1 if evaluated(operands[0], names) else 2], names)
-    if operation in ("and", "or"):  # their value is a bool here and in the script; in Python it would be an operand
+    if operation in ("and", "or"):  # their value is True or False, as in the script on the site; Python itself would return an operand
         stop = operation == "or"
         return next((stop for operand in operands if bool(evaluated(operand, names)) is stop), not stop)
     values = [evaluated(operand, names) for operand in operands]
@@ -199,14 +202,14 @@ def sentence_parts(sentence: str) -> tuple[str | tuple[Node, str], ...]:
     Raises
     ------
     HybridLabError
-        A brace is alone, or a field has another format than those of numbers.
+        A brace has no partner, or the format of a field is not a known format of numbers.
 
     Examples
     --------
     >>> sentence_parts("it takes {value:.1f} ms")
     ('it takes ', (('name', 'value'), '.1f'), ' ms')
     """
-    texts = FIELD.split(sentence)  # text, expression, format, text, ...: the groups of FIELD stand between the texts
+    texts = FIELD.split(sentence)  # its items are: text, expression, format, text, expression, format, ..., text
     for text, form in zip(texts[::3], [*texts[2::3], None], strict=True):
         if "{" in text or "}" in text or not (form is None or FORMAT.fullmatch(form)):
             raise HybridLabError(f"a field in a sentence is such as {{value}} or {{value:.2f}}: {short_repr(sentence)}", "no-field")
@@ -218,7 +221,7 @@ def sentence_parts(sentence: str) -> tuple[str | tuple[Node, str], ...]:
 
 
 def filled(sentence: str, names: Names) -> str:
-    """Return a sentence with its fields filled in: numbers by their format, lists number by number, texts as they are.
+    """Return a sentence with the values of its fields. A number has the field's format, and so has each number of a list.
 
     >>> filled("not {value} ms, {value / 2:.1f} ms", {"value": 81.0}), filled("not {value}", {"value": [1.5, 2.0]})
     ('not 81 ms, 40.5 ms', 'not 1.5, 2')
@@ -227,14 +230,14 @@ def filled(sentence: str, names: Names) -> str:
 
 
 def _field_text(value: Any, form: str) -> str:
-    """Return the text of a field for a value: a number or a list of them in its format, a text as it is."""
+    """Return the text of a field. A number is written in the format, a list as its numbers with commas; a text does not change."""
     if isinstance(value, str):
         return value
     return ", ".join(format(each, form) for each in np.ravel(value).tolist())
 
 
 def require_names(node: Node, known: Iterable[str]) -> None:
-    """Refuse an expression with a name that is not one of ``known``, or with an operation that does not exist.
+    """Raise an error if an expression uses a name that is not in ``known``, or an operation that does not exist.
 
     >>> require_names(parsed("valu < 3"), ["value", "truth"])
     Traceback (most recent call last):
@@ -253,14 +256,14 @@ def require_names(node: Node, known: Iterable[str]) -> None:
 
 
 def require_sentence(sentence: Any, known: Sequence[str]) -> None:
-    """Refuse a sentence that is no text, or whose fields have a name that is not one of ``known``."""
+    """Raise an error if a sentence is not a text, or if one of its fields uses a name that is not in ``known``."""
     for part in sentence_parts(require_text(sentence, "a sentence about an answer", "not {value} ms")):
         if not isinstance(part, str):
             require_names(part[0], known)
 
 
 def require_mistakes(mistakes: Iterable[Mistake], known: Sequence[str]) -> None:
-    """Refuse known mistakes with a function in place of a rule, and rules and sentences with a name that is not one of ``known``."""
+    """Raise an error if a rule of a known mistake is not a text, or if a rule or a sentence uses a name that is not in ``known``."""
     for wrong_value, _, sentence in mistakes:
         if isinstance(wrong_value, str) or callable(wrong_value):
             require_names(parsed(require_text(wrong_value, "a rule about an answer", "value < truth")), known)
@@ -280,11 +283,12 @@ def mistake_behind(
     value : float or sequence of floats
         The answer.
     mistakes : sequence of Mistake
-        Of several wrong values that the answer meets, the nearest counts. A wrong value comes before a rule that recognises a mistake.
+        The known mistakes. If the answer meets several wrong values, the mistake with the nearest wrong value is returned. Wrong values
+        are tried first, then the rules in their order.
     meets : callable
-        Whether the answer is a given wrong value: ``meets(value, wrong_value)``. By default the two must be equal.
+        ``meets(value, wrong_value)`` returns whether the answer counts as equal to a wrong value. By default the two must be equal.
     names : mapping
-        What the names in rules and sentences stand for, beside ``value``.
+        The values of the names in rules and sentences. The name ``value`` is added: it stands for the answer.
 
     Examples
     --------
@@ -292,7 +296,7 @@ def mistake_behind(
     ('fill-alone', '50 ms is the fill')
     """
     known = {**names, "value": value}
-    # two mistakes can have almost the same value, and an answer within the rounding of both
+    # the wrong values of two mistakes can be so close that an answer equals both up to rounding
     hits = [(mistake[0], mistake) for mistake in mistakes if not isinstance(mistake[0], str) and meets(value, mistake[0])]
     nearest = min(hits, key=lambda hit: float(np.max(np.abs(np.subtract(value, hit[0])))), default=None)
     recognised = (mistake for mistake in mistakes if isinstance(mistake[0], str) and evaluated(parsed(mistake[0]), known))
@@ -308,14 +312,14 @@ def formula_of(text: str, names: Collection[str], what: str) -> Callable[..., in
     text : str
         The formula.
     names : collection of str
-        The names that it may use.
+        The names that the formula may use.
     what : str
-        The name of the formula in errors.
+        The words for the formula in errors, such as "the rule".
 
     Raises
     ------
     HybridLabError
-        The text has anything else, or a call of the function divides by zero.
+        The text contains anything other than such a formula. A call of the returned function raises it for a division by zero.
 
     Examples
     --------
@@ -332,7 +336,7 @@ def formula_of(text: str, names: Collection[str], what: str) -> Callable[..., in
         advice = f"write {joined[0][0]} * {joined[0][1]}" if joined else "write it with + - * // % and brackets"
         raise HybridLabError(f"{what} cannot be read: {advice}, such as (r + 2 * s) % D, not {short_repr(text)}", "not-a-formula")
     try:
-        node = parsed(" ".join(text.split()))  # on one line: a line end would end the expression
+        node = parsed(" ".join(text.split()))  # a line break would end the expression, so line breaks become spaces
     except HybridLabError as why:
         if why.code == "no-expression":
             message = f"{what} is not a complete formula: {short_repr(text)}; write one such as (r + 2 * s) % D"
@@ -351,7 +355,7 @@ def formula_of(text: str, names: Collection[str], what: str) -> Callable[..., in
 
 
 def _require_arithmetic(node: Node, names: Collection[str], what: str) -> None:
-    """Refuse a formula with anything but known names, whole numbers and arithmetic."""
+    """Raise an error if a formula has anything other than known names, whole numbers and arithmetic."""
     match node:
         case ("name", name):
             if name not in names:
@@ -362,7 +366,7 @@ def _require_arithmetic(node: Node, names: Collection[str], what: str) -> None:
             for operand in operands:
                 _require_arithmetic(operand, names, what)
         case _:
-            if type(node) is not int:  # isinstance would accept True
+            if type(node) is not int:  # isinstance(True, int) is True, but a truth value is not allowed
                 raise _not_arithmetic(what)
 
 

@@ -1,7 +1,11 @@
-"""Maps: changes of a value that can be undone. Twists are made of them.
+"""Maps: changes of a value that can be undone, such as "add 1" or "reverse the list".
 
-A map keeps the type of what it changes: text stays text, a tuple stays a tuple, an array keeps its type. A value that it cannot change is
-refused with a sentence.
+A twist is a small change of the lab's task for one student, and consists of maps of the arguments and of the result. "The task without a
+twist" is the task as the lab's notebook states it. ``apply`` takes a value of the task without a twist and returns the value of the
+twisted task. ``undo`` does the opposite.
+
+A map keeps the type of a value: text stays text, a tuple stays a tuple, an array keeps its type. For a value that a map cannot change, it
+raises an error.
 """
 
 import re
@@ -22,32 +26,35 @@ from hybridlab.course.checking.calls import Relayed
 from hybridlab.course.results import listed
 
 Function = Callable[..., Any]
-Change = Callable[[Any], Any]  # of a value
-ChangeInCase = Callable[[Any, tuple[Any, ...]], Any]  # of a value; also gets the arguments of the call as they stand in the text
-ChangeOfPlace = Callable[[int, int, tuple[Any, ...]], tuple[int, int]]  # of stage and microbatch; also gets the arguments of the call
+Change = Callable[[Any], Any]  # takes a value and returns the changed value
+# Takes a value and the case: the arguments of the call in the task without a twist. Returns the changed value.
+ChangeInCase = Callable[[Any, tuple[Any, ...]], Any]
+ChangeOfPlace = Callable[[int, int, tuple[Any, ...]], tuple[int, int]]  # takes stage, microbatch and case; returns stage and microbatch
 
-NOT_OF_THIS_FORM = (TypeError, ValueError, LookupError, AttributeError, ArithmeticError)  # what a map raises for a value of another form
+# the errors that a map can raise if a value does not have the form that the map expects
+NOT_OF_THIS_FORM = (TypeError, ValueError, LookupError, AttributeError, ArithmeticError)
 _OPERATION = re.compile(r"(0|[1-9]\d{0,8})([FBIW])(0|[1-9]\d{0,8})", re.IGNORECASE)
-_LABEL = re.compile(r"\s*(?:device\s+\d+\s*:)?", re.IGNORECASE)  # in front of the operations of a line
+_LABEL = re.compile(r"\s*(?:device\s+\d+\s*:)?", re.IGNORECASE)  # the start of a line, before its operations
 
 
 @dataclass(frozen=True)
 class Map:
-    """A change of a value, and the change back.
+    """A change of a value, and the opposite change.
 
     Parameters
     ----------
     apply : callable
-        Takes a value of the task in the text, and the arguments of the call as a tuple. Returns the value of the twisted task.
+        Takes a value of the task without a twist, and the case: a tuple of the call's arguments in the task without a twist. Returns the
+        value of the twisted task.
     undo : callable
-        Takes a value of the twisted task, and the same arguments. Returns the value of the task in the text.
+        Takes a value of the twisted task, and the same case. Returns the value of the task without a twist.
     """
 
     apply: ChangeInCase
     undo: ChangeInCase
 
     def then(self, other: "Map") -> "Map":
-        """Return the map that applies this map, then another one.
+        """Return the map that applies this map, then the ``other`` map.
 
         >>> scaled(2).then(shifted(1)).apply([3, 5], ())
         [7, 11]
@@ -59,12 +66,12 @@ class Map:
 
 
 def of_value(apply: Change, undo: Change) -> Map:
-    """Return the map of two functions that need the value alone."""
+    """Return a map from two functions that take only the value, without the case."""
     return Map(lambda value, case: apply(value), lambda value, case: undo(value))
 
 
 def one_way(apply: Change) -> Map:
-    """Return the map of an argument of a build, which nobody has to undo."""
+    """Return a map that can only be applied. This is enough for an argument of the student's function, which is never mapped back."""
     return of_value(apply, _cannot_be_undone)
 
 
@@ -73,12 +80,12 @@ def _cannot_be_undone(value: Any) -> NoReturn:
 
 
 def refuse(value: Any, wanted: str) -> NoReturn:
-    """Raise the error for a result that a map cannot undo."""
+    """Raise the error for a result of the student's function whose map cannot be undone."""
     raise Relayed(f"the function returns {short_repr(value)}, but your task asks for {wanted}", "another-form")
 
 
 def like(value: Any, items: Sequence[Any]) -> Any:
-    """Return items as a tuple if ``value`` is one, as a list if it is not."""
+    """Return items as a tuple if ``value`` is a tuple, else as a list."""
     return tuple(items) if isinstance(value, tuple) else list(items)
 
 
@@ -91,7 +98,7 @@ def arranged(order_of: Callable[[int], Sequence[int]]) -> Map:
     Parameters
     ----------
     order_of : callable
-        Takes the number of items. Returns, for each place in the twisted task, the place of its item in the text.
+        Takes the number of items. Returns an order: item i of the twisted value is item ``order[i]`` of the value without a twist.
 
     Examples
     --------
@@ -112,7 +119,7 @@ def _rearranged(value: Any, order_of: Callable[[int], Sequence[int]]) -> Any:
         return value[list(order_of(len(value)))] if len(value) else value
     if isinstance(value, (list, tuple, range)):
         return like(value, [value[place] for place in order_of(len(value))])
-    if isinstance(value, str):  # a label such as "device 0:" stays on its line
+    if isinstance(value, str):  # operations move to another line, but a label such as "device 0:" stays
         lines = [line for line in value.splitlines() if line.strip()]
         labels = [_LABEL.match(line)[0] for line in lines]  # type: ignore[index]
         bodies = [line[len(label) :] for line, label in zip(lines, labels, strict=True)]
@@ -124,7 +131,9 @@ REVERSED = arranged(lambda count: range(count - 1, -1, -1))
 
 
 def words(apply: Callable[[str, tuple[Any, ...]], str], undo: Callable[[str, tuple[Any, ...]], str]) -> Map:
-    r"""Return the map that changes each word of a text, or of the texts in lists.
+    r"""Return the map that changes each word of a text, or each word of all texts in a list.
+
+    A word ends at a blank or a comma.
 
     >>> upper = words(lambda word, case: word.upper(), lambda word, case: word.lower())
     >>> upper.apply(["0f0  0b0", ["1f0"]], ())
@@ -144,7 +153,9 @@ def _with_words(value: Any, change: Callable[[str, tuple[Any, ...]], str], case:
 
 
 def operations(apply: ChangeOfPlace, undo: ChangeOfPlace) -> Map:
-    """Return the map that gives other stages and microbatches to operations. The functions take and return a stage and a microbatch.
+    """Return the map that changes the stage and the microbatch of operations such as ``"0F0"``, in a text or in lists of texts.
+
+    Both functions take a stage, a microbatch and the case. They return the new stage and microbatch.
 
     >>> def down(stage, microbatch, case):
     ...     return 2 - stage, microbatch
@@ -172,7 +183,7 @@ SPLIT_WORDS = of_value(str.split, " ".join)
 
 
 def each_number(apply: ChangeInCase, undo: ChangeInCase) -> Map:
-    """Return the map that changes a number, or each number in an array, a list, a tuple or a dict. Floats of an array keep their size.
+    """Return the map that changes a number, or each number in an array, a list, a tuple or a dict. An array of floats keeps its dtype.
 
     >>> each_number(lambda value, case: case[0] - value, lambda value, case: case[0] - value).apply((1, [2.5]), (4,))
     (3, [1.5])
@@ -182,7 +193,7 @@ def each_number(apply: ChangeInCase, undo: ChangeInCase) -> Map:
 
 def _with_numbers(value: Any, change: ChangeInCase, case: tuple[Any, ...]) -> Any:
     if isinstance(value, np.ndarray) and value.dtype.kind in "iuf":
-        changed = np.asanyarray(change(value, case))  # an array that refuses NaN stays one
+        changed = np.asanyarray(change(value, case))  # keeps a subclass, such as the grader's arrays that raise an error for NaN
         return changed.astype(value.dtype) if value.dtype.kind == "f" else changed
     if isinstance(value, (int, float, Fraction, Decimal, np.number)) and not isinstance(value, bool):
         return change(float(value) if isinstance(value, Decimal) else value, case)
@@ -194,7 +205,7 @@ def _with_numbers(value: Any, change: ChangeInCase, case: tuple[Any, ...]) -> An
 
 
 def scaled(factor: float) -> Map:
-    """Return the map that multiplies numbers.
+    """Return the map that multiplies numbers by ``factor``.
 
     >>> scaled(0.5).apply([4, 2.0], ()), scaled(0.5).undo([2.0, 1.0], ())
     ([2.0, 1.0], [4.0, 2.0])
@@ -203,7 +214,7 @@ def scaled(factor: float) -> Map:
 
 
 def shifted(by: float) -> Map:
-    """Return the map that adds to numbers.
+    """Return the map that adds ``by`` to numbers.
 
     >>> shifted(1).apply({"start": 0}, ())
     {'start': 1}
@@ -212,7 +223,9 @@ def shifted(by: float) -> Map:
 
 
 def taken_from(total: Callable[[tuple[Any, ...]], float]) -> Map:
-    """Return the map that takes numbers from a total, such as the number of microbatches; the total is computed from the arguments.
+    """Return the map that replaces a number by ``total - number``. The function ``total`` computes the total from the case.
+
+    An example is "microbatches that are missing" in place of "microbatches that have arrived".
 
     >>> taken_from(lambda case: case[1]).apply([3, 0], (2, 8))
     [5, 8]
@@ -242,7 +255,9 @@ RUNNING_SUMS = of_value(_sums, _differences)
 
 
 def exchanged(order: Sequence[int]) -> Map:
-    """Return the map that puts the results of a function into another order. ``order`` has, for each place, the place in the text.
+    """Return the map that puts the results of a function into another order.
+
+    Result i in the twisted task is result ``order[i]`` in the task without a twist.
 
     >>> exchanged((1, 0)).apply(("codes", "scales"), ())
     ('scales', 'codes')
@@ -259,7 +274,7 @@ def exchanged(order: Sequence[int]) -> Map:
 
 
 def at(key: Any, inner: Map) -> Map:
-    """Return the map that changes one item of a tuple, a list or an array, or one value of a dict, and leaves the others.
+    """Return the map that applies ``inner`` to one item of a tuple, a list or an array, or to one value of a dict.
 
     >>> at(1, scaled(2)).apply(("a", 3), ()), at("end", shifted(-1)).apply({"start": 0, "end": 2}, ())
     (('a', 6), {'start': 0, 'end': 1})
@@ -279,7 +294,7 @@ def at(key: Any, inner: Map) -> Map:
 
 
 def each(inner: Map) -> Map:
-    """Return the map that changes each item of a list or a tuple, or each value of a dict.
+    """Return the map that applies ``inner`` to each item of a list or a tuple, or to each value of a dict.
 
     >>> each(SPLIT_WORDS).apply(["0F0 0B0", "1F0"], ())
     [['0F0', '0B0'], ['1F0']]
@@ -296,7 +311,7 @@ def each(inner: Map) -> Map:
 
 
 def keys(inner: Map) -> Map:
-    """Return the map that changes each key of a dict.
+    """Return the map that applies ``inner`` to each key of a dict.
 
     >>> keys(shifted(1)).apply({0: "F", 1: "B"}, ())
     {1: 'F', 2: 'B'}
@@ -311,7 +326,7 @@ def keys(inner: Map) -> Map:
 
 
 def renamed(names: Mapping[str, str]) -> Map:
-    """Return the map that gives keys of a dict other names.
+    """Return the map that renames keys of a dict. ``names`` has the new name for each key to rename.
 
     >>> renamed({"end": "until"}).apply({"op": "0F0", "end": 3}, ())
     {'op': '0F0', 'until': 3}
@@ -327,16 +342,17 @@ def renamed(names: Mapping[str, str]) -> Map:
 
 @dataclass(frozen=True)
 class FunctionMap(Map):
-    """The map of a function: of its arguments, by place, of its result, and the order in which it takes its arguments.
+    """The map of a function: it changes the arguments, the result, and the order of the arguments.
 
     Parameters
     ----------
     given : mapping of int to Map
-        The maps of arguments, by their place in the text.
+        The maps of arguments, by the index of the argument in the signature without a twist.
     result : Map, optional
         The map of the result.
     order : sequence of int
-        For each argument of the twisted function, its place in the text; empty for the same order.
+        For each argument of the twisted function, the index of this argument in the signature without a twist. Empty if the order is the
+        same.
 
     Examples
     --------
@@ -358,7 +374,7 @@ class FunctionMap(Map):
         object.__setattr__(self, "undo", lambda function, case: self._untwist(function))
 
     def then(self, other: Map) -> "FunctionMap":
-        """Return the map that applies this map, then another map of a function.
+        """Return the map that applies this map, then the ``other`` map of a function.
 
         >>> swapped = FunctionMap(order=(1, 0)).then(FunctionMap(result=scaled(2)))
         >>> swapped.arguments([3, 5]), swapped.apply(lambda first, second: first - second, ())(5, 3)
@@ -374,20 +390,20 @@ class FunctionMap(Map):
         return FunctionMap(given, result, self.order or other.order)
 
     def arguments(self, case: Sequence[Any]) -> list[Any]:
-        """Return the arguments that the twisted function gets, from those that stand in the text."""
+        """Return the arguments of a call of the twisted function, from the arguments of the call without a twist."""
         own = [self.given[place].apply(value, tuple(case)) if place in self.given else value for place, value in enumerate(case)]
         return [own[place] for place in self.order or range(len(own))]
 
     def _untwist(self, function: Function) -> Function:
-        """Return the function that does the task in the text, from one that does the twisted task."""
+        """Return a function for the task without a twist, from a function for the twisted task."""
 
         @wraps(function)
         def without_twist(*case: Any) -> Any:
             own = self.arguments(case)
-            # the map of the result needs the arguments as they were, and the function may change its own
+            # The function can change its arguments, but the map of the result needs the arguments from before the call.
             known = tuple(deepcopy(each) if isinstance(each, (list, dict)) else each for each in case)
             mapped = [value for place, value in zip(self.order or range(len(own)), own, strict=True) if place in self.given]
-            before = deepcopy(mapped)  # those that are not mapped are looked at by the judge
+            before = deepcopy(mapped)  # the judge checks that the other arguments do not change
             returned = function(*own)
             for now, then in zip(mapped, before, strict=True):
                 refuse_change(now, then)
@@ -402,7 +418,7 @@ class FunctionMap(Map):
         return without_twist
 
     def _twist(self, function: Function) -> Function:
-        """Return the function that does the twisted task, from one that does the task in the text."""
+        """Return a function for the twisted task, from a function for the task without a twist."""
 
         @wraps(function)
         def with_twist(*own: Any) -> Any:
@@ -416,15 +432,15 @@ class FunctionMap(Map):
             returned = function(*case)
             for (place, value), then in zip(mapped.items(), before, strict=True):
                 if not same(case[place], then):
-                    value[:] = self.given[place].apply(case[place], tuple(case))  # the caller must see what the function has changed
+                    value[:] = self.given[place].apply(case[place], tuple(case))  # a change of an argument must reach the caller's value
             return returned if self.result is None else self.result.apply(returned, tuple(case))
 
         return with_twist
 
 
 def refuse_change(now: Any, before: Any) -> None:
-    """Raise an error if an argument of a function is not what it was before the call."""
+    """Raise an error if the student's function has changed an argument. ``now`` is the argument after the call."""
     if not same(now, before):
         old, new = short_repr(before), short_repr(now)
-        changed = f": {old} has become {new}" if old != new else ""  # a long list that was sorted looks the same
+        changed = f": {old} has become {new}" if old != new else ""  # short_repr can hide the change in a long list
         raise Relayed(f"the function changes its argument{changed}; work on a copy", "changes-its-argument")

@@ -1,4 +1,4 @@
-"""A number task as plain data, from which the script of a web page judges answers as ``check`` does."""
+"""Export a number task as plain data. The script on the site's pages judges answers by this data, with the same verdicts as ``check``."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -15,7 +15,7 @@ Refuse = Callable[[Any, str], list[str]]
 
 
 def form_of(key: str) -> dict[str, Any]:
-    """Return a number task, with the numbers of the text, as plain values for JSON.
+    """Return a number task, with the numbers that the lab's notebook shows, as plain values for JSON.
 
     Parameters
     ----------
@@ -25,13 +25,14 @@ def form_of(key: str) -> dict[str, Any]:
     Returns
     -------
     dict
-        What ``book/_assets/number_judge.js`` reads: the right values, the largest distance of a right answer from them, and each sentence
-        with its code. A sentence that repeats the answer comes without this end: the script adds the answer.
+        The data that the script ``book/_assets/number_judge.js`` reads: the right values, the largest distance of a right answer from
+        each right value, and each sentence with its code. Where a sentence ends with the answer, this end is left out, and the script adds
+        the student's answer.
 
     Raises
     ------
     HybridLabError
-        There is no such task with a number for an answer.
+        There is no number task with this key.
 
     Examples
     --------
@@ -42,7 +43,7 @@ def form_of(key: str) -> dict[str, Any]:
     """
     numbered = [each for each, known in TASKS.items() if known.kind == "number"]
     asked: Question = TASKS[known_name(key, numbered, "task with a number")].instance(None).data
-    nothing = check(key)  # the sentences come from check itself, so that page and check cannot differ
+    nothing = check(key)  # an empty answer; its sentence comes from check, so the page shows the same sentence
     return {
         "key": key,
         "nothing": [nothing.code, nothing.messages[0]],
@@ -54,18 +55,18 @@ def form_of(key: str) -> dict[str, Any]:
 
 
 def _number(key: str, asked: Question, place: int) -> dict[str, Any]:
-    """Return the data of one number of an answer."""
+    """Return the data of one number of a task; ``place`` is the index of this number."""
     number = asked.numbers[place]
 
     def refuse(value: Any, shown: str) -> list[str]:
-        """Return the code and the sentence for an answer with this value, whose other numbers are right, without its end ``shown``."""
+        """Return the code and the sentence for an answer in which only this number is wrong. Remove ``shown`` from the sentence's end."""
         parts = [_plain(each.truth) for each in asked.numbers]
         parts[place] = value
         feedback = check(key, parts if len(parts) > 1 else value)
         return [feedback.code, feedback.messages[0].removesuffix(shown)]
 
     def within(wanted: Numbers) -> Any:
-        # the share of an estimate becomes a distance, which is all that the script compares
+        # the script compares distances only, so the relative tolerance of an estimate becomes an absolute one
         return (number.relative * np.abs(wanted)).tolist() if number.relative else number.tolerance(wanted)
 
     return {
@@ -85,12 +86,12 @@ def _number(key: str, asked: Question, place: int) -> dict[str, Any]:
 
 
 def _field(number: Number, label: str, refuse: Refuse, at: int) -> dict[str, Any]:
-    """Return the data of a field: its label, and the sentences for an empty field and for a text that is no number."""
+    """Return the data of an input field: its label, and the sentences for an empty field and for a text that is not a number."""
 
     def answer_with(value: Any) -> Any:
-        """Return the value of this number with ``value`` in this field, and right values in the others."""
+        """Return the answer of a student who writes ``value`` in this field and right values in the number's other fields."""
         if not number.ordered:
-            return value and [value]  # one field has the whole list
+            return value and [value]  # a list without an order has one field for all its numbers
         if not np.ndim(number.truth):
             return value
         return [value if place == at else wanted for place, wanted in enumerate(_plain(number.truth))]
@@ -109,7 +110,7 @@ def _sentence(sentence: str, label: str) -> list[Any]:
 
 
 def _plain(value: Any) -> Any:
-    """Return a value as JSON has it: numbers of numpy as those of Python, ranges as lists, tables as their values."""
+    """Return a value that can be written as JSON: numpy numbers become Python's, sequences become lists, tables become their values."""
     if isinstance(value, Table):
         return value.values()
     if isinstance(value, Mapping):

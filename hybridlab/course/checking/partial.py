@@ -1,4 +1,7 @@
-"""A run of any order, legal or not: each operation that can run starts as early as it can, and the others never start."""
+"""Simulate any order of operations, legal or not. Each operation that can run starts as early as it can; all others never start.
+
+A turn is what a device runs at one time: one operation, or an overlapped pair.
+"""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -16,7 +19,7 @@ from hybridlab.timeline import Timeline
 
 
 class Stop(NamedTuple):
-    """The operation at which a device stops, the operation that it waits for, and the time at which the device is ready for it."""
+    """Where a device stops: the operation that it cannot run, the operation that it waits for, and the time from which it waits."""
 
     device: int
     op: Op
@@ -25,7 +28,7 @@ class Stop(NamedTuple):
 
 
 class Ran(NamedTuple):
-    """A turn that ran, with its start and its end."""
+    """A turn that has run, with its start and its end."""
 
     turn: Turn
     start: float
@@ -33,17 +36,17 @@ class Ran(NamedTuple):
 
 
 def run_partly(orders: Turns, costs: Costs) -> tuple[list[list[Ran]], list[Stop]]:
-    """Return the turns that each device runs, and the devices that stop.
+    """Return the turns that each device runs, and one :class:`Stop` for each device that does not run all its turns.
 
-    A turn starts as soon as its device is free and the outputs that it needs have arrived, as in :func:`hybridlab.simulate`. If an output
-    never comes, the device stops. Where an operation is doubled, its first output counts.
+    A turn starts as soon as its device is free and all outputs that the turn needs have arrived, as in :func:`hybridlab.simulate`. If an
+    output never arrives, the device stops. If an operation runs twice, the output of the first run counts.
 
     Parameters
     ----------
     orders : Turns
-        The turns of each device, as :func:`turns_of` returns them. Operations can be missing or doubled.
+        The turns of each device, as :func:`turns_of` returns them. Operations can be missing or occur twice.
     costs : Costs
-        One setting.
+        The times of operations and messages, for one setting.
 
     Examples
     --------
@@ -57,16 +60,16 @@ def run_partly(orders: Turns, costs: Costs) -> tuple[list[list[Ran]], list[Stop]
     alone, together = costs.table(len(orders), chunks), costs.pairs(len(orders), chunks)
     every = {op for order in orders for turn in order for op in turn}
     stages = 1 + max((op.stage for op in every), default=0)
-    needed = needed_lines(3, stages, stages).tolist()  # of three planes: forwards, input gradients, weight gradients
+    needed = needed_lines(3, stages, stages).tolist()  # the grid has three planes: forwards, input gradients, weight gradients
     ran: list[list[Ran]] = [[] for _ in orders]
-    # by line of the grid and microbatch: when the output exists, and the device that has it
+    # for each (line of the grid, microbatch): the time from which the output exists, and the device that has it
     outputs: dict[tuple[int, int], tuple[float, int]] = {}
 
     def needs(turn: Turn) -> list[tuple[Op, int]]:
         return [(op, line) for op in turn if (line := needed[PLANE[op.kind] * stages + op.stage]) >= 0]
 
     moved = True
-    while moved:  # a pass in which no turn runs is the last: nothing that anybody waits for will come
+    while moved:  # the loop ends after a pass in which no turn runs: then each device that is left waits for ever
         moved = False
         for device, order in enumerate(orders):
             for turn in order[len(ran[device]) :]:
@@ -89,12 +92,12 @@ def run_partly(orders: Turns, costs: Costs) -> tuple[list[list[Ran]], list[Stop]
 
 
 def turns_of(orders: Iterable[Iterable[Op | str | Turn]]) -> Turns:
-    """Return ``orders`` as turns in which every turn of two is an overlapped pair, forward first; other operations get a turn each."""
+    """Return orders as turns: an overlapped pair, with its forward first, is one turn. Every other operation is a turn of its own."""
     return tuple(tuple(part for turn in order for part in _parts(turn)) for order in read_orders(orders))
 
 
 class Attempt(Operations):
-    """The operations that ran, as the arrays of a schedule; the order need not be legal. ``source`` is -1 in every row."""
+    """The operations that have run, as the arrays of a schedule. The order need not be legal, so ``source`` is -1 in every row."""
 
     _devices: int
 
@@ -111,7 +114,7 @@ class Attempt(Operations):
             "copy_of": copy_of,
         }
         for name, column in columns.items():
-            # the values are frozen
+            # the class is frozen, so it forbids `self.name = ...`
             object.__setattr__(self, name, readonly(np.array(column, dtype=np.intp)))
         values = {"name": "yours", "microbatches": len(copy_of), "paths": paths, "_devices": len(orders)}
         for name, value in values.items():
@@ -119,34 +122,34 @@ class Attempt(Operations):
 
     @property
     def devices(self) -> int:
-        """Number of devices; a device can be without operations."""
+        """The number of devices, with those that have no operations."""
         return self._devices
 
     @property
     def chunks(self) -> int:
-        """The most stages that a device holds of one copy of the weights."""
+        """The largest number of stages that one device has in one copy of the weights."""
         return _chunks(self.paths, self.devices)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class AttemptTimeline(Timeline):
-    """The timeline of an :class:`Attempt`. A device need not free its activations, and a backward need not have a forward."""
+    """The timeline of an :class:`Attempt`. Activations need not be freed, and a backward can run without its forward."""
 
     @property
     def activations(self) -> Floats:
-        """Activations that the device holds while each operation runs, shape (operations,)."""
+        """The activations that a device holds while it runs each operation, shape (operations,). Unit: one microbatch on one device."""
         held = dict.fromkeys(range(self.schedule.devices), 0)
         alive = []
         for device, op in zip(self.schedule.device.tolist(), self.ops, strict=True):
             takes, frees = op.kind is Kind.F, op.kind in (Kind.B, Kind.W)
-            # a backward needs activations while it runs, even if its forward never ran here
+            # a backward needs the activations of a microbatch while it runs, even if its forward has never run on this device
             alive.append(max(held[device] + takes, int(frees)))
             held[device] = alive[-1] - frees
-        return np.array(alive) / self.schedule.chunks  # unit: the activations of one microbatch on one device
+        return np.array(alive) / self.schedule.chunks  # one chunk holds only a share of a microbatch's activations on a device
 
     @property
     def peak_activations(self) -> Floats:
-        """Most activations that each device holds at once, shape (devices,)."""
+        """The most activations that each device holds at the same time, shape (devices,)."""
         peak = np.zeros(self.schedule.devices)
         takes = self.schedule.kind == CODE[Kind.F]
         np.maximum.at(peak, self.schedule.device[takes], self.activations[takes])
@@ -154,8 +157,8 @@ class AttemptTimeline(Timeline):
 
 
 def timeline_of(orders: Turns, ran: Sequence[Sequence[Ran]], unit: str | None) -> Timeline:
-    """Return the timeline of the turns that ran. If none ran, it has one backward without duration at time 0, which needs no memory."""
-    if not any(ran):  # a timeline must have an operation
+    """Return the timeline of the turns that have run. If none has, it has one operation at time 0: a backward without duration."""
+    if not any(ran):  # a timeline needs at least one operation; a backward adds nothing to the peak activations
         anchor = next(turn[0] for order in orders for turn in order)
         ran = [[Ran((Op(Kind.B, anchor.stage, anchor.microbatch),), 0.0, 0.0)], *([] for _ in orders[1:])]
     times = np.array([(each.start, each.end) for turns in ran for each in turns for _ in each.turn])
@@ -163,15 +166,15 @@ def timeline_of(orders: Turns, ran: Sequence[Sequence[Ran]], unit: str | None) -
 
 
 def _parts(turn: Turn) -> list[Turn]:
-    """Return a turn as one overlapped pair if it is one, or else a turn for each of its operations."""
-    # a pair is a forward and a full backward of different stages or microbatches
+    """Return a list with the turn, forward first, if it is an overlapped pair. Else return a list with one turn for each operation."""
+    # an overlapped pair is a forward and a full backward whose stages or microbatches differ
     pair = sorted(turn, key=lambda op: CODE[op.kind])
     overlapped = [op.kind for op in pair] == [Kind.F, Kind.B] and pair[0][1:] != pair[1][1:]
     return [tuple(pair)] if overlapped else [(op,) for op in turn]
 
 
 def _paths(orders: Turns) -> tuple[tuple[tuple[int, ...], ...], list[int]]:
-    """Return the device of every stage for each copy of the weights, and the copy of each microbatch; -1 is a stage on no device."""
+    """Return two values: for each copy of the weights, the device of each stage, or -1 if no device has it; the copy of each microbatch."""
     paths = paths_of(PlacedOp(op, device, 0) for device, order in enumerate(orders) for turn in order for op in turn)
     stages, microbatches = (1 + max(numbers, default=0) for numbers in (paths.copies[0], paths.copy_of))
     copies = tuple(tuple(path.get(stage, -1) for stage in range(stages)) for path in paths.copies)
@@ -189,9 +192,10 @@ def _latency(costs: Costs, sender: int, receiver: int) -> float:
 
 
 def _op_on_line(waiting: Op, line: int, stages: int, every: set[Op]) -> Op:
-    """Return the operation on a line of the grid that ``waiting`` needs.
+    """Return the operation that ``waiting`` needs, which is on this line of the grid.
 
-    On one line there is a full backward or one of the input alone. If no order has either, it is of the kind that goes with ``waiting``.
+    On a line of backwards, this operation is a full backward (B) or an input gradient (I): the kind that an order contains. If no order
+    contains either of them, it is an input gradient if ``waiting`` is a weight gradient (W), else the kind of ``waiting``.
     """
     plane, stage = divmod(line, stages)
     if plane == 0:

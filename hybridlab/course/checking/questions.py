@@ -1,4 +1,8 @@
-"""Tasks whose answer is a number or a list of numbers. Right values, decimals, known mistakes and hints are data; one judge reads them."""
+"""Number tasks: the answer is a number or a list of numbers.
+
+Each number task is data: right values, numbers of decimals, known mistakes and hints. All number tasks have the same judge, which reads
+these data.
+"""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -20,8 +24,8 @@ from hybridlab.course.checking.answers import (
 from hybridlab.course.checking.checking import Feedback, Instance, Task, add_task, right, wrong
 from hybridlab.course.checking.expressions import Mistake, filled, mistake_behind, require_mistakes, require_sentence
 
-EXACT = 1e-9  # the share by which an answer may differ from a right value that needs no rounding
-ROUNDED = 1e-12  # the largest distance from the right value with fewer decimals; it is only the error of a float
+EXACT = 1e-9  # the largest relative difference between an answer and a right value that needs no rounding
+ROUNDED = 1e-12  # the largest difference between an answer with too few decimals and the rounded right value; it allows float errors only
 
 
 @dataclass(frozen=True)
@@ -33,41 +37,42 @@ class Number:
     what : str
         What the number is, with its unit: ``"a makespan in ms"``. For a list, what each of its numbers is, without an article.
     truth : float or sequence of floats
-        The right value. It comes from the library or from a closed form.
+        The right value. The library or a closed form computes it.
     hint : str
         The sentence for an answer that no known mistake explains.
     mistakes : sequence of (value, code, sentence)
-        For each known mistake its wrong value, its code and its sentence. In place of the wrong value there may be a rule, an
-        expression that is true for an answer with this mistake: ``"value < truth"``.
+        For each known mistake its wrong value, its code and its sentence. A rule can replace the wrong value: an expression such as
+        ``"value < truth"`` that is true for an answer with this mistake.
     given : mapping
-        What the other names in rules and sentences stand for: numbers, texts, lists of them, and tables.
+        The values of the other names in rules and sentences: numbers, texts, lists of these, and tables.
     label : str
-        Words in front of each sentence about this number, such as ``"model b: "``, where an answer has several numbers.
+        The words in front of each sentence about this number, such as ``"model b: "``, if an answer has several numbers.
     decimals : int
-        How many decimals the task asks for. An answer is right if it differs from the right value by at most half a unit of the last
-        decimal and both round to the same number. If the right value has no more decimals than that, the answer must equal it. An answer
-        has a known mistake if it differs from the wrong value by at most half a unit.
+        The number of decimals that the task asks for. An answer is right if it differs from the right value by at most half a unit of the
+        last decimal, and if both round to the same number. If the right value has no more decimals than the task asks for, the answer
+        must equal the right value. An answer has a known mistake if it differs from the wrong value by at most half a unit.
     relative : float
-        For an estimate: the share by which the answer may differ from the right value. Decimals then do not matter.
+        For an estimate: the largest relative difference between the answer and the right value. Decimals then do not matter.
     whole : bool
-        Whether the answer is a count, so that any other number is refused.
+        Whether the answer is a count. Then any number that is not whole, or is below 1, is an error.
     most : int, optional
         The largest count that is accepted as an answer.
     example : str
-        A number that could be an answer. It is shown to a student whose answer is not a number. By default it is whole if the task
-        asks for no decimals.
+        A number that could be an answer. The error shows this number to a student whose answer is not a number. The default is a whole
+        number if the task asks for no decimals.
     code : str
-        The code that goes with the hint.
+        The code of feedback with the hint.
     ordered : bool
-        Whether the order of a list matters. If it does not, the right value is sorted, and the answer is a list or a set of any length.
+        Whether the order of a list matters. If it does not, ``truth`` must be sorted, and the answer is a list or a set of any length.
     fields : sequence of str
-        The labels of the fields for the answer on the site. By default there is one, from ``what``, or one for each number of a list.
+        The labels of the input fields on the site. By default they come from ``what``: one label, or one for each number of a list.
 
     Notes
     -----
-    In rules and sentences ``value`` is the answer, and ``truth`` the right value. For a list in which the order matters, ``place`` is the
-    place of its first wrong number. A sentence has expressions in braces: ``"not {value} ms"``, ``"half of it is {value / 2:.1f} ms"``.
-    The module ``hybridlab.course.checking.expressions`` has the grammar. So everything about a number is data, and the site uses it, too.
+    In rules and sentences, ``value`` is the answer and ``truth`` is the right value. For a list in which the order matters, ``place`` is
+    the index of the first wrong number. A sentence can have expressions in braces: ``"not {value} ms"``, ``"this is {value / 2:.1f} ms"``.
+    The module ``hybridlab.course.checking.expressions`` describes their grammar. Rules and sentences are texts, not functions, because
+    the script on the site evaluates the same texts.
     """
 
     what: str
@@ -91,7 +96,7 @@ class Number:
         require_sentence(self.hint, known)
 
     def read(self, answer: Any) -> Numbers:
-        """Return the answer as a number, or as a list of as many numbers as the right value has; raise if it is anything else."""
+        """Return the answer as a number or as a list of numbers. Raise a :class:`HybridLabError` if it has another form than ``truth``."""
         example = self.example or ("12.5" if self.decimals or self.relative else "17")
         if not self.ordered:
             return sorted(require_list(answer, self.what, example))
@@ -102,33 +107,33 @@ class Number:
         return require_number(answer, self.what, example)
 
     def tolerance(self, wanted: Numbers) -> float:
-        """Return the largest distance from ``wanted`` that counts as equal, by the decimals that the task asks for."""
+        """Return the largest distance from ``wanted`` at which an answer counts as equal, for the decimals that the task asks for."""
         numbers: list[float] = [wanted] if isinstance(wanted, (int, float)) else np.ravel(wanted).tolist()
-        exact = EXACT * max(1.0, *map(abs, numbers))  # a share of large numbers, and a distance for those near 0
+        exact = EXACT * max(1.0, *map(abs, numbers))  # relative to large numbers; absolute for numbers below 1
         needs_rounding = not near(numbers, [round(number, self.decimals) for number in numbers], exact)
         return 0.5 * 10.0**-self.decimals + exact if needs_rounding else exact
 
     def meets(self, value: Numbers, wanted: Numbers) -> bool:
-        """Whether ``value`` is ``wanted``, within the decimals or the share that the task allows."""
+        """Return whether ``value`` equals ``wanted`` up to the rounding or the relative difference that the task allows."""
         return near(value, wanted, 0.0 if self.relative else self.tolerance(wanted), self.relative)
 
     def check(self, value: Numbers) -> Feedback | None:
-        """Return the feedback on a wrong value, or None if it is right."""
+        """Return the feedback on a value if it is wrong; None if it is right."""
         names = self.names(value)
         if self.meets(value, self.truth):
             return None if self._rounds_to_truth(value) else wrong("wrong-decimal", self.label + filled(self.near_miss, names))
-        # a mistake explains more than a missing decimal, so it comes first
+        # known mistakes are tried before too few decimals, because a sentence about a mistake explains more
         known = mistake_behind(value, self.mistakes, self.meets, names)
         rounded = known or mistake_behind(value, self.too_few_decimals, lambda value, wanted: near(value, wanted, ROUNDED))
         code, sentence = rounded or (self.code, filled(self.hint, names))
         return wrong(code, self.label + sentence)
 
     def names(self, value: Numbers) -> dict[str, Any]:
-        """Return what the names in rules and sentences stand for, if this is the answer."""
+        """Return the values of the names in rules and sentences, for an answer with this value."""
         names = {**self.given, "value": value, "truth": np.asarray(self.truth).tolist()}
         if not isinstance(value, (int, float)) and self.ordered:
             within = self.tolerance(self.truth)
-            # a rule can ask for the first wrong place; 0 if there is none
+            # the index of the first wrong number, which rules can use; 0 if no number is wrong
             pairs = enumerate(zip(value, names["truth"], strict=True))
             names["place"] = next((place for place, (each, wanted) in pairs if not near(each, wanted, within)), 0)
         return names
@@ -139,21 +144,21 @@ class Number:
         return not self.relative and self.tolerance(self.truth) >= 0.5 * 10.0**-self.decimals
 
     def _rounds_to_truth(self, value: Numbers) -> bool:
-        """Whether the answer and the right value round to the same numbers. A tie, such as 0.5, may be rounded in both directions."""
-        # both can be rounded to each multiple of the unit that lies from lowest to highest
+        """Return whether the answer and the right value round to the same numbers. A tie, such as 0.5, may be rounded up or down."""
+        # the two values can round to the same number if a multiple of the unit lies between lowest and highest
         half, unit = self.tolerance(self.truth), 10.0**-self.decimals
         highest, lowest = np.minimum(value, self.truth) + half, np.maximum(value, self.truth) - half
         return not self.needs_rounding or bool((np.floor(highest / unit) * unit >= lowest).all())
 
     @property
     def near_miss(self) -> str:
-        """The sentence for an answer within half a unit of the last decimal that rounds to another number."""
+        """The sentence for an answer that is at most half a unit of the last decimal away, but does not round to the right number."""
         asked = counted(self.decimals, "decimal") if self.decimals else "a whole number"
         return f"{{value}} is close, but rounded to {asked} it is not right: compute with all digits, and round at the end"
 
     @property
     def too_few_decimals(self) -> list[Mistake]:
-        """The known mistakes of an answer that is right, but rounded to fewer decimals than the task asks for."""
+        """The known mistakes of an answer with too few decimals: one mistake for each number of decimals from 1 that is too small."""
         asked = f"but the task asks for {counted(self.decimals, 'decimal')}"
         cuts = () if self.relative else range(self.decimals - 1, 0, -1)
         sentences = [f"{{value}} is right to {counted(cut, 'decimal')}, {asked}" for cut in cuts]
@@ -161,7 +166,7 @@ class Number:
 
     @property
     def labels(self) -> list[str]:
-        """The labels of the fields for the answer on the site."""
+        """The labels of the input fields on the site."""
         if self.fields:
             return list(self.fields)
         what = self.what.split(" ", 1)[1] if self.what.startswith(("a ", "an ", "the ")) else self.what
@@ -171,21 +176,21 @@ class Number:
 
 @dataclass(frozen=True)
 class Question:
-    """One instance of a task whose answer is a number, or several.
+    """One instance of a number task: a prompt, the right numbers and the known mistakes.
 
     Parameters
     ----------
     prompt : str
         What to hand in, in one sentence.
     numbers : sequence of Number
-        The numbers of the answer. With several of them the answer is a list, and each is judged on its own. Each can be a list itself.
+        The numbers of the answer. If there are several, the answer is a list, and each item is judged on its own. An item can be a list.
     lesson : str
         The sentence for a right answer.
     mistakes : sequence of (values, code, sentence)
-        Known mistakes of the answer as a whole, such as the right numbers in the wrong order. For lists in place of numbers, each is
-        recognised by a rule, in which ``value`` is the list of all answers.
+        Known mistakes of the answer as a whole, such as the right numbers in the wrong order. If items of the answer are lists, each of
+        these mistakes must have a rule in place of values. In a rule, ``value`` is the list of all items.
     given : mapping
-        What the other names in these rules and sentences stand for.
+        The values of the other names in these rules and sentences.
     """
 
     prompt: str
@@ -198,7 +203,7 @@ class Question:
         require_mistakes(self.mistakes, ["value", *self.given])
 
     def judge(self, answer: Any) -> Feedback:
-        """Return the feedback on an answer. It names the first number that is wrong."""
+        """Return the feedback on an answer. It is about the first wrong number, or about a known mistake of the answer as a whole."""
         first = self.numbers[0]
         if len(self.numbers) == 1:
             return first.check(first.read(answer)) or right(self.lesson)
@@ -215,7 +220,7 @@ class Question:
         fault = next((fault for fault in faults if fault), None)
         if fault is None:
             return right(self.lesson)
-        # a mistake of the whole answer, such as swapped numbers, explains more than the first wrong number
+        # a sentence about the whole answer, such as "you have swapped the numbers", explains more than one about its first wrong number
         mistake = mistake_behind(values, self.mistakes, lambda value, wanted: near(value, wanted, EXACT), self.given)
         return wrong(*mistake) if mistake else fault
 
@@ -223,17 +228,17 @@ class Question:
 def number_task(
     key: str, *, title: str, points: int = 1, draws: Mapping[str, Sequence[Any]] | None = None
 ) -> Callable[[Callable[..., Question]], Callable[..., Question]]:
-    """Return a decorator that adds a task with a number for an answer.
+    """Return a decorator that adds a number task.
 
-    The decorated function returns the question for given sizes. Its defaults are the sizes in the text of the lab.
+    The decorated function returns the question for given sizes. The defaults of its arguments are the sizes in the lab's notebook.
 
     Parameters
     ----------
     key, title, points
         The fields of :class:`~hybridlab.course.tasks.Task`.
     draws : mapping of str to sequence, optional
-        For each argument of the function the values from which a seed draws one, so that each student can get other numbers. Without
-        it all students get the numbers of the text.
+        For each argument of the function, the values from which a seed draws one. So each student can get other numbers. Without
+        ``draws``, all students get the numbers in the lab's notebook.
 
     Examples
     --------
@@ -243,7 +248,7 @@ def number_task(
     """
 
     def add(question: Callable[..., Question]) -> Callable[..., Question]:
-        asked_with = cache(question)  # a task has few instances, and some search for their right value
+        asked_with = cache(question)  # to compute a right value can take long, and a task has few instances
 
         def instance(seed: int | None) -> Instance:
             drawn = {}

@@ -1,4 +1,7 @@
-"""A student of a graded course, whose own sizes and twists come from a digest of the names of course and student."""
+"""A student of a graded course. The numbers of number tasks, and a small change ('twist') of each coding task, are the student's own.
+
+A seed selects the numbers and the twist. The seed is a digest of the names of the course, the student and the task.
+"""
 
 import hashlib
 import unicodedata
@@ -17,16 +20,16 @@ COURSE = "hybridlab"
 
 @dataclass(frozen=True, repr=False)
 class Statement:
-    """What one student hands in for one task.
+    """The statement of a task for one student.
 
     Parameters
     ----------
     task, student : str
-        The key of the task, and whose it is.
+        The key of the task, and the name of the student.
     prompt : str
-        What to hand in, in one sentence, with the student's own sizes or twist.
+        What to hand in, in one sentence, with the student's own numbers or twist.
     example : str
-        Calls of a function with this twist, and what they return; empty for a task without a twist.
+        Example calls of the function under the student's twist, with their results; empty for a task without a twist.
     """
 
     task: str
@@ -36,19 +39,20 @@ class Statement:
 
     def __repr__(self) -> str:
         sentences = tuple(filter(None, (self.prompt, self.example)))
-        # laid out as feedback is, with another first line
+        # a statement is printed in the form of feedback; only its first line differs
         return repr(Feedback(True, sentences, self.task)).replace(": passed", f", for {self.student}:", 1)
 
 
 class Student:
-    """A student of a graded course. The numbers of tasks, and a small change to each build, are the student's own.
+    """A student of a graded course. The numbers of number tasks, and the twist of each coding task ('build'), are the student's own.
 
-    They come from a public digest of the names of the course and of the student, so that a laptop finds the same ones as the grader.
+    Numbers and twists depend on the names of the course and the student, but on no secret. So the student's computer and the grader find
+    the same ones.
 
     Parameters
     ----------
     name : str
-        The student's name in the course, such as a login. Capital letters and blanks around it do not matter.
+        The student's name in the course, such as a login. Upper and lower case make no difference, and blanks around the name are ignored.
     course : str
         The name of the course.
 
@@ -64,45 +68,47 @@ class Student:
     """
 
     def __init__(self, name: str, course: str = COURSE) -> None:
-        # NFC: a letter with an accent is one character on one system, and two on another
+        # NFC: some systems write a letter with an accent as one character, others as two; the seed must not depend on this
         self.name = unicodedata.normalize("NFC", checked_text(name, "name")).strip().casefold()
         self.course = unicodedata.normalize("NFC", checked_text(course, "course")).strip()
         if not self.name:
             raise HybridLabError("a student needs a name, such as Student('ana')", "empty")
 
     def seed(self, key: str) -> int:
-        """Return the seed of this student and a task, a whole number below 2**32."""
-        # not hash(), which differs from process to process; and no secret, because a laptop must find the same seed
+        """Return the seed for this student and a task: a whole number below 2**32."""
+        # hash() would give another seed in each process. The digest has no secret key, so the student's computer finds the same seed.
         text = "\n".join(("hybridlab", self.course, self.name, key))
         return int.from_bytes(hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()[:4], "big")
 
     def __call__(self, key: str) -> Statement:
-        """Return what this student hands in for a task."""
+        """Return the statement of a task for this student."""
         task = TASKS[known_name(key, TASKS, "task")]
         asked = task.personal(self.seed(key))
         twisted = task.kind == "build" and asked.data.twist is not None
         return Statement(task.key, self.name, asked.prompt, asked.data.example if twisted else "")
 
     def check(self, key: str, answer: Any = None) -> Feedback:
-        """Return feedback on this student's answer to a task: that of :func:`check`, for the student's own sizes and twist."""
+        """Return feedback on this student's answer to a task. It is like :func:`check`, but for the student's own numbers and twist."""
         task = TASKS[known_name(key, TASKS, "task")]
         asked = task.personal(self.seed(key))
         if task.kind == "build" and is_stub(answer):
             answer = None  # nothing handed in yet
         feedback = check_with(task, asked, answer)
         if task.kind == "build":
-            # the rest of the lab needs the function without the twist: these lines go into its saved copy
+            # Later labs need the function without the twist. These lines at the end of the saved file undo the twist.
             then = f"from hybridlab import Student\n\n{asked.data.name} = {self!r}.undo_twist({key!r}, {asked.data.name})"
             feedback = save_if_passed(feedback, asked.data, answer, then)
         return feedback
 
     def undo_twist(self, key: str, function: Callable[..., Any]) -> Callable[..., Any]:
-        """Return a function that does a build without this student's twist, from one that does it with the twist.
+        """Return a function for the task without a twist, from the student's function for the task with the twist.
+
+        If the twist is a change that cannot be undone, return ``function`` itself.
 
         Raises
         ------
         HybridLabError
-            If the task asks for no function, or ``function`` is none.
+            If the task does not ask for a function, or ``function`` is not a function.
         """
         task = TASKS[known_name(key, TASKS, "task")]
         if task.kind != "build":
@@ -110,10 +116,10 @@ class Student:
         if not callable(function):
             raise HybridLabError(f"function must be a function, not {short_repr(function)}", "not-a-function")
         twist = task.personal(self.seed(key)).data.twist
-        if twist is None or twist.judge:  # what no map can express cannot be undone
+        if twist is None or twist.judge:  # a twist with its own judge has no maps that could be undone
             return function
         untwisted: Callable[..., Any] = twist.undo(function)
-        untwisted.undone = twist.sentence  # type: ignore[attr-defined]  # `part` says so
+        untwisted.undone = twist.sentence  # type: ignore[attr-defined]  # shown when `part` loads it
         return untwisted
 
     def __repr__(self) -> str:

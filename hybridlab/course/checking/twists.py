@@ -1,4 +1,8 @@
-"""Twists: small changes of a build, one for each student, with which a copied solution is wrong."""
+"""Twists: small changes of a coding task ('build'). Each student gets another twist, so that a copied solution fails.
+
+"The task without a twist" is the task as the lab's notebook states it. A twist consists of maps. They change the arguments and the result
+of the task without a twist into those of the student's task, and back.
+"""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -10,14 +14,14 @@ import numpy as np
 from hybridlab.checks import short_repr
 from hybridlab.course.checking.maps import Function, FunctionMap, Map
 
-LONGEST_VALUE = 280  # characters of a value in an example
+LONGEST_VALUE = 280  # the most characters of a value in an example; a longer value is shortened
 
 IN_WORDS_OF_THE_TEXT = "the sentences above describe the case and your result in the words of the text, without your own change"
 
 
 @dataclass(frozen=True)
 class Example:
-    """A call with its result, as they stand in the text. Twists make another example of it.
+    """A call and its result in the task without a twist. :meth:`Twist.example` returns the same example under a twist.
 
     Parameters
     ----------
@@ -26,9 +30,10 @@ class Example:
     result : Any
         What the call returns.
     of : int, optional
-        The place of an argument that is itself a function, and which is called here; None for the student's function.
+        None if the example calls the student's function. If it calls a function that is an argument of the student's function, the index
+        of this argument.
     name : str
-        The name of that function.
+        The name of the called function, if ``of`` is given.
     """
 
     arguments: tuple[Any, ...]
@@ -39,30 +44,34 @@ class Example:
 
 @dataclass(frozen=True)
 class Twist:
-    """A change of a build: a row of maps. Everything else about the twisted task follows from them.
+    """A change of a coding task, as maps of its arguments and its result. The examples, cases and judging follow from these maps.
 
     Parameters
     ----------
     name : str
-        A short name, such as ``"reversed-stages"``. Within a build each twist has its own.
+        A short name, such as ``"reversed-stages"``. The twists of one build have different names.
     sentence : str
         What is different, as the end of a sentence that begins with "in your task": ``"line d has the operations of stage K-1-d"``.
     given : mapping of int to Map
-        The maps of arguments, by their place in the text.
+        The maps of arguments, by the index of the argument in the signature without a twist.
     result : Map, optional
-        The map of what the function returns.
+        The map of the function's result.
     order : sequence of int
-        For each argument that the student's function takes, its place in the text; empty for the same order.
+        For each argument of the student's function, the index of this argument in the signature without a twist. Empty if the order is
+        the same.
     about : str
-        What the twist changes, such as ``"order of the lines"``. Two twists about the same are not combined. By default, the name.
+        The subject of the change, such as ``"order of the lines"``. Two twists with the same subject are not combined. The default is
+        the name of the twist.
     drawn : bool
-        Whether pictures show lines and operations as this twist has them, because it changes who runs what, and not only how it is written.
+        Whether pictures show devices and operations with the numbers that they have under this twist. True for a twist that changes which
+        device runs which operation; False for a twist that changes only the form of arguments or results.
     cases : callable, optional
-        Takes a :class:`~hybridlab.course.tasks.Case` and returns the one that takes its place, where the cases of the text are too narrow.
+        Takes a :class:`~hybridlab.course.tasks.Case` and returns a case that replaces it. Used if the cases without a twist cannot show
+        whether a function makes the change.
     judge, mistakes, examples : callable, sequence of KnownMistake, sequence of Example, optional
-        A judge, known mistakes and examples of its own, for a change that no map can express.
+        The twist's own judge, known mistakes and examples, for a change that no map can express.
     rows : tuple of Twist
-        The twists that this one combines; empty for a twist that stands alone.
+        The two twists of a combination; empty for a single twist.
     """
 
     name: str
@@ -80,16 +89,18 @@ class Twist:
 
     @property
     def reminder(self) -> str:
-        """The change in a sentence."""
+        """The sentence that reminds the student of the change."""
         return f"in your task, {self.sentence}"
 
     def explanation(self, own_names: bool) -> str:
-        """Return the sentence for a student who did not pass: the judge knows the task in the text, unless the twist has its own judge.
+        """Return a sentence for a student who has not passed, which says how the twist and the feedback go together.
+
+        The judge describes the task without a twist, unless the twist has its own judge.
 
         Parameters
         ----------
         own_names : bool
-            Whether the sentences have the student's own devices and operations; see ``drawn``.
+            Whether the feedback has the student's own numbers of devices and operations; see ``drawn``.
         """
         unseen = [row.sentence for row in self.rows or (self,) if not (row.drawn and own_names)]
         if self.judge or not unseen:
@@ -100,16 +111,16 @@ class Twist:
 
     @property
     def subject(self) -> str:
-        """What the twist changes: two twists about the same are not combined."""
+        """The subject of the change. Two twists with the same subject are not combined."""
         return self.about or self.name
 
     @property
     def map(self) -> FunctionMap:
-        """The map of the student's function."""
+        """The map from a function for the task without a twist to a function for the student's task."""
         return FunctionMap(self.given, self.result, self.order)
 
     def undo(self, function: Function) -> Function:
-        """Return a function that does the task in the text, from one that does it with this twist.
+        """Return a function for the task without a twist, from a function for the task with this twist.
 
         >>> from hybridlab.course.checking.maps import scaled
         >>> Twist("sum", "the result is a sum over 4 ranks", result=scaled(4)).undo(lambda value: 4 * value)(3)
@@ -119,23 +130,23 @@ class Twist:
         return without_twist
 
     def lines(self, lines: list[list[str]], case: tuple[Any, ...]) -> Any:
-        """Return lines of operations, as they stand in the text, as this twist has them; see ``drawn``.
+        """Return lines of operations as they are under this twist, if it is ``drawn``. Return the same lines if it is not.
 
         Parameters
         ----------
         lines : list of list of str
-            The operations of each line.
+            For each device, its operations in the task without a twist.
         case : tuple
             The arguments of the call.
         """
         for row in self.rows or (self,):
-            if row.drawn:  # of a build that takes orders, the map of the orders
+            if row.drawn:  # the map of the orders: of argument 0 if the function takes orders, else of the result
                 inner = row.given.get(0) or row.result
                 lines = lines if inner is None else inner.apply(lines, case)
         return lines
 
     def example(self, name: str, example: Example) -> str:
-        """Return the sentence of an example under this twist, for a function with this name.
+        """Return the text of an example under this twist, for a student's function with this name.
 
         >>> Twist("swapped", "the arguments are exchanged", order=(1, 0)).example("power", Example((2, 3), 8))
         'power(3, 2) returns 8'
@@ -149,7 +160,7 @@ class Twist:
 
 
 def combined(first: Twist, second: Twist) -> Twist:
-    """Return the twist that makes both changes, the first one first.
+    """Return the twist that makes both changes: the change of ``first``, then the change of ``second``.
 
     >>> from hybridlab.course.checking.maps import REVERSED, scaled
     >>> both = combined(Twist("sums", "there are sums", result=scaled(2)), Twist("last-first", "the last is first", result=REVERSED))
@@ -175,7 +186,7 @@ def _both_cases(first: Function | None, second: Function | None) -> Function | N
 
 
 def variants(twists: Iterable[Twist]) -> tuple[Twist, ...]:
-    """Return the twists of a build, and after them all combinations of two that are about different things.
+    """Return the twists of a build, then all combinations of two twists with different subjects.
 
     >>> rows = [Twist("a", "a"), Twist("b", "b", about="lines"), Twist("c", "c", about="lines")]
     >>> [twist.name for twist in variants(rows)]
@@ -186,12 +197,12 @@ def variants(twists: Iterable[Twist]) -> tuple[Twist, ...]:
 
 
 def _combine(first: Twist, second: Twist) -> bool:
-    """Whether two twists can be combined. A judge of its own knows its own change alone."""
+    """Return whether two twists can be combined. A twist with its own judge cannot, because this judge knows no other change."""
     return first.subject != second.subject and not (first.judge or second.judge) and not (first.order and second.order)
 
 
 def _written(value: Any) -> str:
-    """Return a value as it stands in code, on one line."""
+    """Return a value as Python code on one line. A long value is shortened."""
     if callable(value):
         return str(value.__name__)
     text = f"np.array({value.tolist()})" if isinstance(value, np.ndarray) else repr(value)
