@@ -1,6 +1,7 @@
-"""Attempts to get out of a sandbox, which show whether it holds. Each function returns whether it gets through.
+"""Probes: attempts to do what a sandbox forbids. Each function returns True if its attempt succeeds.
 
-None of them does harm, even if nothing stops it. A worker runs this file as a cell, so it imports nothing of hybridlab.
+No probe does harm, even if it succeeds. A worker runs this file as a cell, so the file imports nothing of hybridlab. The word outside
+means: outside the sandbox. A canary is a file that lies outside.
 """
 
 import contextlib
@@ -17,12 +18,12 @@ from collections.abc import Callable, Iterable
 from importlib import import_module
 from pathlib import Path
 
-CAPABILITY_VERSION = 0x20080522  # of the kernel's structures
-MULTIPATH = 262  # the number of multipath TCP, a protocol of its own
+CAPABILITY_VERSION = 0x20080522  # version 3 of the kernel's structures for capabilities
+MULTIPATH = 262  # the number of the protocol multipath TCP
 
 
 def reaches(*tries: Callable[[], object]) -> bool:
-    """Try several things in turn, and return whether one of them succeeds."""
+    """Call functions one after the other until one raises no error. Return whether there is such a function."""
     for attempt in tries:
         with contextlib.suppress(OSError, MemoryError):
             attempt()
@@ -31,27 +32,27 @@ def reaches(*tries: Callable[[], object]) -> bool:
 
 
 def reads(canary: str) -> bool:
-    """Read a file outside."""
+    """Try to read a file outside."""
     return reaches(lambda: Path(canary).read_bytes())
 
 
 def sees(canary: str) -> bool:
-    """See whether a file outside exists."""
+    """Try to see whether a file outside exists."""
     return reaches(lambda: Path(canary).stat())
 
 
 def changes(canary: str) -> bool:
-    """Change the mode of a file outside."""
+    """Try to change the mode of a file outside."""
     return reaches(lambda: Path(canary).chmod(0o600))
 
 
 def writes(canary: str) -> bool:
-    """Make a file outside."""
+    """Try to create a file outside."""
     return reaches(lambda: Path(canary + ".written").touch())
 
 
 def changes_programs() -> bool:
-    """Change what later workers run: the program of the worker, Python's library, and the folders in which packages are looked for."""
+    """Try to change what later workers run: the program of the worker, Python's library, or the folders of packages."""
     programs = [Path(str(module.__file__)) for module in (sys.modules["__main__"], sys.modules["values"], os)]
     folders = {path.parent for path in programs} | {Path(folder) for folder in sys.path if Path(folder).is_dir()}
 
@@ -66,21 +67,21 @@ def changes_programs() -> bool:
 
 
 def finds_open_files() -> bool:
-    """Find a file, a folder or a socket that the grader has left open. The worker itself has pipes and devices."""
+    """Look for an open file, folder or socket of the grader. The worker's own open files are only pipes and devices."""
     modes = []
-    for number in range(256):  # a worker may open 64
+    for number in range(256):  # more than enough: a worker may have 64 open files
         with contextlib.suppress(OSError):
             modes.append(os.fstat(number).st_mode)
     return not all(stat.S_ISFIFO(mode) or stat.S_ISCHR(mode) for mode in modes)
 
 
 def sees_processes() -> bool:
-    """See the folder in which the kernel shows processes."""
+    """Try to see ``/proc``, the folder in which the kernel shows processes."""
     return sees("/proc/self")
 
 
 def reads_processes(grader: int) -> bool:
-    """Read what the kernel shows of a process: the grader, the worker itself, and the first one."""
+    """Try to read what the kernel shows about a process: the grader, the worker itself, or process 1."""
     files = [f"{grader}/environ", f"{grader}/cmdline", "self/environ", "self/mem", "1/environ"]
     return reaches(
         *(lambda file=file: Path("/proc", file).open("rb").close() for file in files),
@@ -90,18 +91,18 @@ def reads_processes(grader: int) -> bool:
 
 
 def signals(grader: int) -> bool:
-    """Reach the grader with a signal."""
-    # the signal 0 does nothing; the kernel only checks the right to send it
+    """Try to send a signal to the grader."""
+    # signal 0 has no effect: the kernel only checks whether the worker has the right to send a signal
     return reaches(lambda: os.kill(grader, 0))
 
 
 def reads_environment() -> bool:
-    """Read the secret of the grader."""
+    """Look for the secret of the grader in the environment."""
     return "HYBRIDLAB_SECRET" in os.environ
 
 
 def imports(*names: str) -> bool:
-    """Import one of several modules."""
+    """Try to import modules. Return whether one of them can be imported."""
     for name in names:
         with contextlib.suppress(ImportError):
             import_module(name)
@@ -110,8 +111,8 @@ def imports(*names: str) -> bool:
 
 
 def has_rights_of_root() -> bool:
-    """Be root, become root, or have a right that only root has."""
-    rights = ctypes.create_string_buffer(24)  # two structures of three numbers of 32 bits
+    """Return whether the worker is root, can become root, or has a right that only root has."""
+    rights = ctypes.create_string_buffer(24)  # space for two structures, each with three numbers of 32 bits
     ctypes.CDLL(None).capget(struct.pack("Ii", CAPABILITY_VERSION, 0), rights)
     effective, permitted, _, more_effective, more_permitted, _ = struct.unpack("6I", rights.raw)
     return (
@@ -122,19 +123,19 @@ def has_rights_of_root() -> bool:
 
 
 def forks() -> bool:
-    """Start a process."""
+    """Try to start a process."""
 
     def fork() -> None:
         child = os.fork()
         if child == 0:
             os._exit(0)
-        os.waitpid(child, 0)  # leaves no dead process behind
+        os.waitpid(child, 0)  # without this, the child would remain as a zombie process
 
     return reaches(fork)
 
 
 def calls_kernel(numbers: Iterable[int]) -> bool:
-    """Make one of the kernel's calls that no worker needs, with arguments that make it fail at once where it is allowed."""
+    """Try system calls that no worker needs. Their arguments are invalid, so a call fails immediately even if it is allowed."""
     call = ctypes.CDLL(None, use_errno=True).syscall
 
     def refused(number: int) -> bool:
@@ -144,9 +145,9 @@ def calls_kernel(numbers: Iterable[int]) -> bool:
 
 
 def raises_limits() -> bool:
-    """Raise one of the limits of this process, or find that it has none."""
+    """Try to raise each limit of this process. Return True also if a limit is infinite."""
     for limit in (resource.RLIMIT_AS, resource.RLIMIT_CPU, resource.RLIMIT_FSIZE, resource.RLIMIT_NOFILE, resource.RLIMIT_NPROC):
-        now, most = resource.getrlimit(limit)  # only root may raise the second
+        now, most = resource.getrlimit(limit)  # only root may raise ``most``
         with contextlib.suppress(ValueError, OSError):
             resource.setrlimit(limit, (now, most if most == resource.RLIM_INFINITY else most + 1))
             return True
@@ -154,12 +155,12 @@ def raises_limits() -> bool:
 
 
 def takes_memory() -> bool:
-    """Take 1.5 GB of addresses; nothing is written to them."""
+    """Try to reserve 1.5 GB of addresses. Nothing is written to this memory."""
     return reaches(lambda: mmap.mmap(-1, 1536 * 2**20).close())  # more than Limits.memory
 
 
 def fills_disk(files: int, megabytes: int) -> bool:
-    """Write several files of a size to the worker's own folder."""
+    """Try to write several files of the same size into the worker's own folder. ``megabytes`` is the size of one file."""
     paths = [Path(f"full-{number}") for number in range(files)]
     try:
         return reaches(lambda: [path.write_bytes(bytes(megabytes * 2**20)) for path in paths])
@@ -169,12 +170,12 @@ def fills_disk(files: int, megabytes: int) -> bool:
 
 
 def connects(port: int) -> bool:
-    """Connect to a server on this machine."""
+    """Try to connect to a TCP server on this machine."""
     return reaches(lambda: socket.create_connection(("127.0.0.1", port), 0.5).close())
 
 
 def connects_on_detours(port: int) -> bool:
-    """Reach the server with multipath TCP or with TCP fast open, which rules for ordinary TCP can miss."""
+    """Try to connect to the server with multipath TCP or TCP fast open. Rules for ordinary TCP can fail to stop these."""
 
     def multipath() -> None:
         with socket.socket(socket.AF_INET, socket.SOCK_STREAM, MULTIPATH) as there:
@@ -188,7 +189,7 @@ def connects_on_detours(port: int) -> bool:
 
 
 def connects_to_programs(canary: str) -> bool:
-    """Connect to a program of this machine, by a path and by a name alone."""
+    """Try to connect to Unix sockets of another program: one with a path, and one in the abstract namespace."""
 
     def connect(address: str) -> None:
         with socket.socket(socket.AF_UNIX) as there:
@@ -198,10 +199,10 @@ def connects_to_programs(canary: str) -> bool:
 
 
 def sends_datagram(port: int) -> bool:
-    """Send a datagram. Only its receiver knows whether it has arrived."""
+    """Send a UDP datagram and return False. Only the receiver, the doctor, knows whether the datagram has arrived."""
 
     def send() -> None:
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as there:
             there.sendto(b"canary", ("127.0.0.1", port))
 
-    return reaches(send) and False  # the doctor asks its own socket
+    return reaches(send) and False  # always False; the doctor looks at its own socket

@@ -1,4 +1,4 @@
-"""Records of marks in files. Each file is written whole or not at all."""
+"""Write and read records: files with the marks of one student. After an error, there is never half a file."""
 
 import json
 from contextlib import suppress
@@ -10,14 +10,16 @@ from hybridlab.errors import HybridLabError
 
 
 def write_whole(path: Path, text: str | bytes) -> Path:
-    """Write a file whole or not at all, with its folder, and return its path. Text is written as UTF-8, with its line ends as they are.
+    """Write a file and return its path. After an error, the old file or no file is there, never half a file.
+
+    The folder is created if it does not exist. Text is written as UTF-8, and its line ends do not change.
 
     Raises
     ------
     HybridLabError
-        ``not-writable``.
+        ``not-writable``: the file cannot be written.
     """
-    # in the same folder, so that the new name takes effect at once, and nobody ever sees half a file
+    # the temporary file is in the same folder: renaming it there replaces the old file in one step
     beside = path.with_name(path.name + ".tmp")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -26,7 +28,7 @@ def write_whole(path: Path, text: str | bytes) -> Path:
     except OSError as why:
         raise HybridLabError(f"cannot write to {path}: {why.strerror or why}; choose another folder with --out", "not-writable") from why
     finally:
-        with suppress(OSError):  # it is there only if something went wrong
+        with suppress(OSError):  # after an error, the temporary file is still there
             beside.unlink()
     return path
 
@@ -37,25 +39,25 @@ def write_record(marks: Marks, folder: Path) -> Path:
     Raises
     ------
     HybridLabError
-        ``not-writable``.
+        ``not-writable``: the record cannot be written.
     """
     return write_whole(folder / f"{file_name(marks.student)}.json", json.dumps(marks.to_json(), indent=1) + "\n")
 
 
 def read_records(folder: Path) -> list[Marks]:
-    """Return the marks of all records in a folder, in the order of their file names; none if there is no folder.
+    """Return the marks from all records in a folder, in the order of their file names. Without a folder, return an empty list.
 
     Raises
     ------
     HybridLabError
-        ``damaged-record`` if a file is no record of the student after whom it is named.
+        ``damaged-record``: a file is not a record, or its name is not that of its student.
     """
     return [_read(path) for path in sorted(folder.glob("*.json"))]
 
 
 def _read(path: Path) -> Marks:
-    """Return the marks in a record, or raise an error if it is damaged."""
-    # a damaged file can hold any JSON, so each of these errors can come from a value in it
+    """Return the marks from a record. Raise an error if the record is damaged."""
+    # a damaged file can contain any JSON; a wrong type or a missing key raises one of these errors
     try:
         marks = Marks.from_json(json.loads(path.read_bytes()))
         damage = _damage(marks, path)
@@ -67,7 +69,7 @@ def _read(path: Path) -> Marks:
 
 
 def _damage(marks: Marks, path: Path) -> str:
-    """Return what is wrong in a record that has all its fields, or nothing."""
+    """Return what is wrong in a record with all fields; an empty text if nothing is wrong."""
     texts = [marks.student, marks.lab, marks.course, marks.run, marks.file, marks.digest, marks.fingerprint, marks.needs_person]
     texts += marks.remarks
     for task in marks.tasks:
@@ -76,5 +78,5 @@ def _damage(marks: Marks, path: Path) -> str:
             return f"{task.points} of {task.out_of} points"
     if not all(isinstance(text, str) for text in texts):
         return "a field is no text"
-    # a record that was renamed or copied would count for another student
+    # check the file name: a renamed or copied record would count for another student
     return "" if path.stem == file_name(marks.student) else f"it is the record of {marks.student}"

@@ -1,4 +1,7 @@
-"""The release of a lab to a class, behind a gate: nothing is released unless the marks of known submissions are right."""
+"""Release a lab to a class. Before that, gates check that submissions with known marks get these marks.
+
+Here a build is a coding task: the answer is a function of the student. A twist is a change of a coding task for one student.
+"""
 
 import json
 import secrets
@@ -22,22 +25,22 @@ from hybridlab.course.grading.specs import LabSpec, spec_of
 from hybridlab.course.tasks import Build, Instance, Question, Student, Task
 from hybridlab.errors import HybridLabError
 
-CLASS = ("ana", "ben", "chi")  # the students whose sizes and twists the gate tries
-Tell = Callable[[str], None]
+CLASS = ("ana", "ben", "chi")  # invented students; the gates check the tasks with their sizes and twists
+Tell = Callable[[str], None]  # a function that shows what is checked next
 
 
 @dataclass(frozen=True)
 class Gate:
-    """One condition of a release.
+    """A condition for the release of a lab, and the result of checking it.
 
     Parameters
     ----------
     name : str
-        What must hold.
+        The condition, in a few words.
     tried : int
-        How many submissions or answers were tried.
+        The number of submissions or answers that were checked.
     faults : tuple of str
-        What did not hold, a sentence each.
+        One sentence for each violation of the condition.
     """
 
     name: str
@@ -46,7 +49,7 @@ class Gate:
 
 
 def gates(lab: str, launcher: Launcher, course: str, tell: Tell = lambda what: None) -> Iterator[Gate]:
-    """Yield each condition of a release, tried on a lab.
+    """Check each condition for the release of a lab, and yield the results.
 
     Parameters
     ----------
@@ -57,7 +60,7 @@ def gates(lab: str, launcher: Launcher, course: str, tell: Tell = lambda what: N
     course : str
         The name of the course.
     tell : callable
-        Gets a few words on what is tried next.
+        Takes a few words that say what is checked next.
     """
     spec = spec_of(reference(lab))
     seed = secrets.randbits(62) + 1  # never 0, the seed of the public cases
@@ -73,12 +76,12 @@ def gates(lab: str, launcher: Launcher, course: str, tell: Tell = lambda what: N
 
 
 def release(lab: str, out: Path, launcher: Launcher, course: str, tell: Tell = lambda what: None) -> list[Gate]:
-    """Write the copy for students and its description, if all conditions hold. Return the conditions.
+    """Check all conditions. If none is violated, write the copy for students and its description, and return the results.
 
     Raises
     ------
     HybridLabError
-        ``gate-failed``: a condition does not hold, and nothing was written; or ``not-writable``.
+        ``gate-failed``: a condition is violated, and nothing was written. ``not-writable``: a file cannot be written.
     """
     if out.exists() and not out.is_dir():
         raise HybridLabError(f"cannot write to {out}: it is no folder; choose another one with --out", "not-writable")
@@ -105,13 +108,13 @@ def release(lab: str, out: Path, launcher: Launcher, course: str, tell: Tell = l
 
 
 class _Trial:
-    """Trial marks of notebooks, with hidden cases that are drawn anew for each release."""
+    """Mark notebooks for the gates. Each release draws new hidden cases."""
 
     def __init__(self, spec: LabSpec, launcher: Launcher, seed: int) -> None:
         self.spec, self._launcher, self._seed = spec, launcher, seed
 
     def points(self, cells: Sequence[CodeCell], student: Student | None = None) -> dict[str, float]:
-        """Mark a notebook, and return the share of its points that each task has earned."""
+        """Mark a notebook. Return for each task the earned share of the points, from 0 to 1."""
         seconds = self._launcher.limits.seconds_a_notebook
         marks = list(mark(cells, self.spec, student, self._launcher.open, seconds, lambda key: self._seed))
         if failed := [each for each in marks if each.code in NOT_GRADED]:
@@ -119,13 +122,13 @@ class _Trial:
         return {each.key: each.points / each.out_of for each in marks}
 
     def below(self, cells: Sequence[CodeCell], least: float) -> Iterator[str]:
-        """Yield a sentence for each task that has earned a smaller share."""
+        """Yield a sentence for each task with a smaller share of the points than ``least``."""
         for key, share in self.points(cells).items():
             if share < least:
                 yield f"{key} gets {share:.0%}"
 
     def above(self, cells: Sequence[CodeCell], most: float) -> Iterator[str]:
-        """Yield a sentence for each task that has earned a larger share."""
+        """Yield a sentence for each task with a larger share of the points than ``most``."""
         for key, share in self.points(cells).items():
             if share > most:
                 yield f"{key} gets {share:.0%}"
@@ -141,8 +144,8 @@ def _empty_copy(lab: str) -> list[CodeCell]:
 
 
 def _try_wrong_answers(spec: LabSpec, course: str) -> Gate:
-    """Try the wrong value or program of each known mistake, with the sizes in the text and with those of some students."""
-    tried, faults = 0, dict[str, None]()  # a dict, because students can have the same size, and then the same fault
+    """Check that each known mistake is found, for the tasks in the text of the lab and for those of some students."""
+    tried, faults = 0, dict[str, None]()  # a dict removes duplicates: two students can have the same sizes, and so the same faults
     for task in spec.tasks:
         for asked in (task.instance(None), *(task.personal(Student(name, course).seed(task.key)) for name in CLASS)):
             for mistake, passes in _mistakes(task, asked):
@@ -153,7 +156,7 @@ def _try_wrong_answers(spec: LabSpec, course: str) -> Gate:
 
 
 def _mistakes(task: Task, asked: Instance) -> Iterator[tuple[str, bool]]:
-    """Yield each known mistake of a task, and whether an answer with it passes."""
+    """Yield the code of each known mistake of a task, and whether an answer with this mistake passes."""
     data = asked.data
     if isinstance(data, Build):
         for mistake in data.mistakes:
@@ -164,19 +167,19 @@ def _mistakes(task: Task, asked: Instance) -> Iterator[tuple[str, bool]]:
 
 
 def _wrong_numbers(question: Question) -> Iterator[tuple[str, Any]]:
-    """Yield each known mistake of a question that has a value, and the answer with it. All other numbers of the answer are right."""
+    """Yield pairs: the code of a known mistake, and an answer whose only wrong number is the value of this mistake."""
     right = [number.truth for number in question.numbers]
     for place, number in enumerate(question.numbers):
         for value, code, _ in number.mistakes:
-            if isinstance(value, str):  # a rule has no value that could be tried
+            if isinstance(value, str):  # the mistake is a rule, not a value
                 continue
-            if not number.meets(value, number.truth):  # with some numbers a mistake changes nothing
+            if not number.meets(value, number.truth):  # for some sizes, the value of a mistake is also the right value
                 answer = [np.asarray(each).tolist() for each in (*right[:place], value, *right[place + 1 :])]
                 yield code, answer if len(right) > 1 else answer[0]
 
 
 def _try_public_solutions(trial: _Trial, spec: LabSpec, course: str) -> Gate:
-    """Hand in the public solutions as the work of some students: builds with a twist must not pass."""
+    """Check that builds with twists refuse the public solutions, which solve the task without a twist."""
     twisted = [task.key for task in spec.tasks if task.kind == "build" and task.instance(None).data.twists]
     faults = []
     for name in CLASS if twisted else ():

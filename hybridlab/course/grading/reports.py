@@ -1,4 +1,4 @@
-"""Reports on the marks of a class: tables for the instructor, files for Gradescope, Classroom 50 and CI, and feedback for students."""
+"""Write reports on the marks of a class: tables for the instructor; files for Gradescope, Classroom 50 and CI; feedback for students."""
 
 import csv
 import json
@@ -17,8 +17,8 @@ from hybridlab.course.grading.records import write_whole
 from hybridlab.errors import HybridLabError
 
 HIDDEN_CASES = "Tasks with a function were tried on hidden cases that nobody saw before."
-MOST_LINES = 60  # lines of feedback on one task; text of the student can be in them
-# fields of Classroom 50 that only its runner knows, and the environment variables in which the runner has them
+MOST_LINES = 60  # the most lines of feedback on one task; feedback can contain long text from the student
+# fields of a result for Classroom 50, and the environment variables of its runner that contain their values
 RUNNER = {
     "assignment_type": "ASSIGNMENT_TYPE",
     "submission": "SUBMISSION_TAG",
@@ -29,25 +29,25 @@ RUNNER = {
 
 
 def write_reports(marks: Sequence[Marks], out: Path, *, runner: Mapping[str, str] | None = None) -> list[Path]:
-    """Write all reports on the marks of a class, and return their paths. Each file is written whole or not at all.
+    """Write all reports on the marks of a class, and return the paths of the files.
 
-    The files are ``grades.csv``, ``tasks.csv`` and ``junit.xml``, and for each student ``results/STUDENT.json`` for Gradescope,
-    ``classroom/STUDENT.json`` for Classroom 50 and ``feedback/STUDENT.md``. None of them has a seed or a digest.
+    For the class, the files are ``grades.csv``, ``tasks.csv`` and ``junit.xml``. For each student, they are ``results/STUDENT.json`` for
+    Gradescope, ``classroom/STUDENT.json`` for Classroom 50, and ``feedback/STUDENT.md``. No file contains a seed or a digest.
 
     Parameters
     ----------
     marks : sequence of Marks
-        One for each student, in any order.
+        The marks of one lab, one for each student, in any order.
     out : Path
         The folder.
     runner : mapping, optional
-        The environment in which Classroom 50 runs an autograder, ``os.environ``. Without it, the files for Classroom 50 lack the fields
-        that only its runner knows.
+        The environment variables of the runner of Classroom 50, such as ``os.environ``. Without them, the files for Classroom 50 lack
+        the fields that only the runner knows.
 
     Raises
     ------
     HybridLabError
-        ``student-twice`` or ``not-writable``.
+        ``student-twice``: two marks belong to one student. ``not-writable``: a file cannot be written.
     """
     sorted_marks = one_each(marks)
     written = [
@@ -66,12 +66,12 @@ def write_reports(marks: Sequence[Marks], out: Path, *, runner: Mapping[str, str
 
 
 def one_each(marks: Iterable[Marks]) -> list[Marks]:
-    """Return the marks in the order of their students.
+    """Return the marks, sorted by the names of the students.
 
     Raises
     ------
     HybridLabError
-        ``student-twice`` if two of them are of one student.
+        ``student-twice``: two marks belong to one student.
     """
     found: dict[str, Marks] = {}
     for each in marks:
@@ -83,7 +83,7 @@ def one_each(marks: Iterable[Marks]) -> list[Marks]:
 
 
 def short_number(value: float) -> float:
-    """Return a number with at most two decimals, as an int if it has none.
+    """Return a number, rounded to two decimals; a whole number becomes an int.
 
     >>> short_number(2.0), short_number(2 / 3)
     (2, 0.67)
@@ -93,15 +93,15 @@ def short_number(value: float) -> float:
 
 
 def verdict(task: TaskMark) -> str:
-    """Return in words what a task has earned, such as "passed", "not yet" or "partly: 3 of 6 points"."""
+    """Return the result of a task in words: "passed", "not yet", or partial credit such as "partly: 3 of 6 points"."""
     if task.points >= task.out_of:
         return "passed"
     return f"partly: {short_number(task.points)} of {short_number(task.out_of)} points" if task.points > 0 else "not yet"
 
 
 def _sentences(task: TaskMark) -> list[str]:
-    """Return the messages and remarks of a task as :func:`hybridlab.check` lays them out, without its first line."""
-    # the student sees the same layout as in a notebook, so Feedback prints it
+    """Return the messages and remarks of a task as lines of text, in the layout of :func:`hybridlab.check` without its first line."""
+    # Feedback makes the layout, so that it is the same in reports and in notebooks
     lines = [line for text in (*task.messages, *task.remarks) for line in visible(text).split("\n")]
     lines = [cut(line) for line in lines[:MOST_LINES]] + ["..."] * (len(lines) > MOST_LINES)
     return [no_command(line) for line in repr(Feedback(False, tuple(lines))).split("\n")[1:]]
@@ -116,13 +116,13 @@ def _points(marks: Marks) -> str:
 
 
 def _ran_hidden_cases(marks: Marks) -> bool:
-    """Whether a task was tried on hidden cases."""
+    """Return whether a task of the lab was tested on hidden cases."""
     return any(task.seed is not None for task in marks.tasks)
 
 
 def _csv(rows: Iterable[Sequence[str | float]]) -> str:
     text = StringIO()
-    # every cell goes through for_cell: a name or a remark can come from a student
+    # for_cell makes each cell harmless, because a name or a remark can contain text from a student
     csv.writer(text, lineterminator="\n").writerows([for_cell(value) for value in row] for row in rows)
     return text.getvalue()
 
@@ -136,7 +136,7 @@ def _task_keys(marks: Iterable[Marks]) -> list[str]:
 
 
 def _grades(marks: Sequence[Marks]) -> Iterator[list[str | float]]:
-    """Yield a row for each student."""
+    """Yield the rows of ``grades.csv``: the header, and a row for each student."""
     keys = _task_keys(marks)
     yield ["student", "lab", "points", "out of", "percent", *keys, "needs a person", "remarks"]
     for each in marks:
@@ -148,14 +148,17 @@ def _grades(marks: Sequence[Marks]) -> Iterator[list[str | float]]:
 
 
 def _statistics(marks: Sequence[Marks]) -> Iterator[list[str | float]]:
-    """Yield a row for each task. Its share is the mean of the points that students have earned, divided by those of a right answer."""
+    """Yield the rows of ``tasks.csv``: the header, and a row for each task.
+
+    The share of a task is the mean of the students' points, divided by the points of a right answer.
+    """
     yield ["task", "title", "out of", "students", "passed", "partly", "nothing handed in", "mean points", "share", "most frequent mistakes"]
     for key in _task_keys(marks):
         tasks = [task for each in marks for task in each.tasks if task.key == key]
         passed = sum(task.points >= task.out_of for task in tasks)
         partly = sum(0 < task.points < task.out_of for task in tasks)
         codes = Counter(task.code for task in tasks)
-        # the most frequent first, and equal counts by their codes
+        # the most frequent mistakes first; mistakes with equal counts are in alphabetical order
         mistakes = sorted((-count, code) for code, count in codes.items() if code not in {"passed", "nothing-handed-in"})
         mean, out_of = sum(task.points for task in tasks) / len(tasks), tasks[0].out_of
         counts = [len(tasks), passed, partly, codes["nothing-handed-in"]]
@@ -165,7 +168,7 @@ def _statistics(marks: Sequence[Marks]) -> Iterator[list[str | float]]:
 
 
 def _junit(marks: Sequence[Marks]) -> bytes:
-    """Return the marks as JUnit XML, which CI systems show: a suite for each student, a failure for each task that lacks points."""
+    """Return the marks as JUnit XML for CI systems: a test suite for each student, a failed test for each task without full points."""
     suites = ElementTree.Element("testsuites")
     for each in marks:
         failures = sum(task.points < task.out_of for task in each.tasks)
@@ -182,7 +185,7 @@ def _junit(marks: Sequence[Marks]) -> bytes:
 
 
 def _gradescope(marks: Marks) -> dict[str, Any]:
-    """Return the results of a student as Gradescope reads them: https://gradescope-autograders.readthedocs.io/en/latest/specs."""
+    """Return the results of a student in the form of Gradescope: https://gradescope-autograders.readthedocs.io/en/latest/specs."""
     lines = [_points(marks), *[HIDDEN_CASES] * _ran_hidden_cases(marks), *_remarks(marks)]
     return {
         "score": short_number(marks.points),
@@ -204,13 +207,13 @@ def _gradescope(marks: Marks) -> dict[str, Any]:
 
 
 def _classroom50(marks: Marks, runner: Mapping[str, str] | None) -> dict[str, Any]:
-    """Return the result of a student as Classroom 50 reads it: github.com/foundation50/classroom50, wiki page Advanced-Autograding.
+    """Return the result of a student in the form of Classroom 50: github.com/foundation50/classroom50, wiki page Advanced-Autograding.
 
-    Its points are whole numbers, so they are rounded down.
+    Classroom 50 has whole points only, so points are rounded down.
     """
     known = {"classroom": for_log(marks.course), "assignment": for_log(marks.lab), "owner": for_log(marks.student)}
     if runner is not None:
-        # the runner knows better whose work it runs
+        # values of the runner replace those of the marks, because the runner knows the student's account
         known = {field: runner.get(field.upper(), ours) for field, ours in known.items()}
         known |= {field: runner[variable] for field, variable in RUNNER.items() if variable in runner}
         known["datetime"] = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
@@ -229,7 +232,7 @@ def _classroom50(marks: Marks, runner: Mapping[str, str] | None) -> dict[str, An
 
 
 def _feedback(marks: Marks) -> str:
-    """Return the feedback for a student in Markdown. Text that the student may have written stands in blocks where signs mean nothing."""
+    """Return the feedback for a student in Markdown. Text from the student stands in code blocks, where it cannot act as Markdown."""
     lines = [
         f"# {for_markdown(marks.lab)}: {_points(marks)}",
         "",
