@@ -1,4 +1,4 @@
-"""The build of lab 13, an automatic scheduler: its cases, how its orders are read and judged, its known mistakes and its twists."""
+"""The coding task ("build") of lab 13, an automatic scheduler: cases, judge, known mistakes, examples and changed tasks ("twists")."""
 
 import re
 from collections.abc import Callable, Iterator, Sequence
@@ -23,20 +23,25 @@ from hybridlab.schedules import build
 from hybridlab.simulation import simulate
 from hybridlab.timeline import Timeline
 
-# K, M, the times F, I and W of each device in ms, the latency C in ms, and cap. Under a twist C is a pair, for activations and for
-# gradients, and cap a list with a number for each device.
+# The arguments of the student's function: K, M, the times F, I and W of each device in ms, the latency C in ms, and cap, the number of
+# activations that fit on a device. Under a twist, C can be a pair of latencies, for activations and for gradients, and cap can be a list
+# with one number for each device.
 Model = tuple[int, int, list[float], list[float], list[float], Any, Any]
 
-EXAMPLE_MODEL: Model = (8, 24, [10] * 8, [8] * 8, [12] * 8, 5, 12)  # that of task 3
+EXAMPLE_MODEL: Model = (8, 24, [10] * 8, [8] * 8, [12] * 8, 5, 12)  # the model of task 3
 SIZES = [(1, 1, 1), (1, 3, 1), (2, 1, 1), (2, 3, 2), (3, 2, 3), (2, 4, 1), (4, 3, 2), (4, 8, 4), (5, 12, 3), (11, 12, 11)]  # K, M, cap
-MODELS_IN_A_SET = 8  # and the example
-WITHIN = 1e-6  # ms
-GIGABYTES = 3  # of an activation, under a twist
-WAY = 1 / 3  # of the way from ZB-H1 to the lower bound, in the sum of all makespans of a set
+MODELS_IN_A_SET = 8  # the number of random models in a set; each set also has EXAMPLE_MODEL
+WITHIN = 1e-6  # ms; smaller differences come from rounding
+GIGABYTES = 3  # the memory of one activation in GB, under the twist "gigabytes"
+# The sum of the makespans of a set must lie at least this share of the way from the sum of ZB-H1 to the sum of the lower bounds.
+WAY = 1 / 3
 
 
 def models_to_schedule(rng: np.random.Generator) -> Iterator[Case]:
-    """Yield single models from the smallest up, then sets of models with room for 1.5 K to 2 K microbatches, each with the example."""
+    """Yield the cases: first single models from small to large, then sets of models.
+
+    In a set, each device has room for 1.5 K to 2 K microbatches. The last model of each set is ``EXAMPLE_MODEL``.
+    """
     for devices, microbatches, cap in SIZES:
         size = f"{counted(devices, 'device')} and {counted(microbatches, 'microbatch')}"
         yield _case_of_models([_model(rng, devices, microbatches, cap, True, int(rng.choice([0, 1, 3])))], f"{size}, cap {cap}")
@@ -70,12 +75,15 @@ def _each(call: Callable[..., Any], models: Sequence[Model]) -> list[Any]:
 
 
 def _with_models(change: Callable[[Model], Model], describe: Callable[[str], str]) -> Callable[[Case], Case]:
-    """Return what makes the case of a twist from a case of the text: ``change`` makes another model of each."""
+    """Return a function that changes a case of the lab's task into a case of a twist.
+
+    ``change`` takes each model of the case and returns the changed model. ``describe`` does the same with the words for the case.
+    """
     return lambda case: replace(case, arguments=([change(model) for model in case.arguments[0]],), words=describe(case.words))
 
 
 def read_orders_of_models(results: Sequence[Any]) -> list[Orders]:
-    """Return the orders that the function has returned for the models of a case."""
+    """Return the orders that the student's function returned, one for each model of a case."""
     return [_read_order(result) for result in results]
 
 
@@ -89,7 +97,10 @@ def _read_order(result: Any) -> Orders:
 
 
 def judge_models(orders: Sequence[Orders], models: Sequence[Model]) -> Feedback:
-    """Judge the orders for one model, or for a set of models whose makespans are compared in total with ZB-H1 and the lower bound."""
+    """Return the feedback on the orders for one model or for a set of models.
+
+    One order must be legal and within the cap. In a set, the sum of the makespans is also compared with ZB-H1 and with the lower bound.
+    """
     runs = []
     for each, model in zip(orders, models, strict=True):
         run = _judge_order(each, model)
@@ -101,10 +112,12 @@ def judge_models(orders: Sequence[Orders], models: Sequence[Model]) -> Feedback:
 
 
 def _judge_order(orders: Orders, model: Model) -> Timeline | Feedback:
-    """Return the timeline of a legal and complete order within the cap; else the feedback on it."""
+    """Return the timeline of the order if it is legal, complete and within the cap. Otherwise return the feedback on its fault."""
     devices, microbatches, *_, cap = model
     if len(orders) != devices:
-        return wrong("another-size", f"the result has {counted(len(orders), 'line')}, not one for each of {counted(devices, 'device')}")
+        return wrong(
+            "another-size", f"the result has {counted(len(orders), 'line')}: return one line for each of {counted(devices, 'device')}"
+        )
     uncut = next((op for order in orders for op in order if op.kind is Kind.B), None)
     if uncut:
         return wrong("full-backward", f"{uncut} is a full backward: write its input gradient I and its weight gradient W")
@@ -115,7 +128,8 @@ def _judge_order(orders: Orders, model: Model) -> Timeline | Feedback:
         return replace(wrong(why.code, str(why)), drawing=Drawing(orders, costs, marked=marked_by(why), case=model))
     if schedule.stages != devices or schedule.device_of != tuple(range(devices)):
         return wrong(
-            "another-device", "the order can run, but line d must have the operations of stage d, and there are as many stages as devices"
+            "another-device",
+            "the order can run, but its stages are on other devices: line d must have the operations of stage d, for K lines and K stages",
         )
     if schedule.microbatches != microbatches:
         return wrong("another-number", f"the order has {counted(schedule.microbatches, 'microbatch')}, not {microbatches}")
@@ -124,17 +138,17 @@ def _judge_order(orders: Orders, model: Model) -> Timeline | Feedback:
     over = np.flatnonzero(run.peak_activations > room)
     if over.size:
         device = int(over[0])
-        full = f"device {device} holds {run.peak_activations[device]:g} activations at once, and there is room for {room[device]}"
+        full = f"device {device} holds {run.peak_activations[device]:g} activations at the same time, and there is room for {room[device]}"
         feedback = wrong("too-much-memory", full)
         if _most_before_input_gradients(orders[device]) <= room[device]:
             rule = "an activation is held until its weight gradient W ends, not until its input gradient I ends"
-            feedback = wrong("freed-by-input-gradient", f"{full}: {rule}, and a forward for which there is no room must wait")
+            feedback = wrong("freed-by-input-gradient", f"{full}: {rule}; a forward must wait until there is room for its activation")
         return replace(feedback, drawing=Drawing(orders, costs, case=model))
     return run
 
 
 def _most_before_input_gradients(order: Sequence[Any]) -> int:
-    """Return the most microbatches that are between their forward and their input gradient on a device."""
+    """Return how many microbatches, at most, have run their forward on a device and not yet their input gradient."""
     change = {Kind.F: 1, Kind.I: -1}
     return int(np.cumsum([change.get(op.kind, 0) for op in order]).max())
 
@@ -162,7 +176,10 @@ def _limits_of(model: Any) -> tuple[float, float]:
 
 
 def _judge_lengths(runs: Sequence[Timeline], models: Sequence[Model]) -> Feedback:
-    """Judge the sum of all makespans. It has to be a third of the way from ZB-H1 to the lower bound, or more."""
+    """Return the feedback on the sum of the makespans of a set.
+
+    The sum must lie at least a third of the way from the sum of ZB-H1 to the sum of the lower bounds.
+    """
     yours = sum(run.makespan for run in runs)
     given, least = np.sum([_limits(model) for model in models], axis=0).tolist()
     run, (zb_h1, bound) = runs[-1], _limits(models[-1])
@@ -176,17 +193,17 @@ def _judge_lengths(runs: Sequence[Timeline], models: Sequence[Model]) -> Feedbac
         return replace(right(reached, shown), drawing=drawing)
     together, why = f"your steps of all models together take {yours:g} ms", _longest_wait(run, models[-1])
     if run.makespan <= zb_h1 - WAY * (zb_h1 - bound) + WITHIN:
-        why = "your order of the example is short enough, but other models have other times: does your program use all of F, I, W and C?"
-    asked = f"the task asks for at most {goal:g} ms, a third of the way to the lower bounds of {least:g} ms"
+        why = "your order of the example is short enough, but those of other models are not: does your program use all of F, I, W and C?"
+    asked = f"the task asks for at most {goal:g} ms, which is a third of the way from ZB-H1 to the lower bounds of {least:g} ms"
     if yours > given + WITHIN:
         feedback = wrong("longer-than-zb-h1", f"{together}, more than the {given:g} ms of ZB-H1; {asked}", why, shown)
     else:
-        feedback = wrong("too-near-to-zb-h1", f"{together}, and those of ZB-H1 take {given:g} ms; {asked}", why, shown)
+        feedback = wrong("too-near-to-zb-h1", f"{together}, and the steps of ZB-H1 take {given:g} ms; {asked}", why, shown)
     return replace(feedback, drawing=drawing)
 
 
 def _longest_wait(run: Timeline, model: Model) -> str:
-    """Return a sentence about idle time that another order could fill, or could make shorter."""
+    """Return a sentence about idle time in the student's order that another order could fill or shorten."""
     devices, microbatches = model[:2]
     unused, full, room = np.zeros(devices), np.zeros(devices), np.zeros(devices)
     for device, cap in enumerate(np.broadcast_to(model[6], devices)):
@@ -211,14 +228,15 @@ def _longest_wait(run: Timeline, model: Model) -> str:
         return f"{behind}: no device waits for a weight gradient"
     device = int(full.argmax())
     if full[device] > WITHIN:
-        return (
-            f"in the example device {device} is idle for {full[device]:g} ms because its memory is full: which operation frees it sooner?"
-        )
+        return f"in the example device {device} is idle for {full[device]:g} ms because its memory is full: which operation frees some?"
     return "the picture shows the example: which device waits, and could it run another operation in that time?"
 
 
 def _forwards_behind_weight_gradients(run: Timeline, model: Model) -> tuple[int, float]:
-    """Return the device on which forwards that could run wait longest for weight gradients, and for how long."""
+    """Return a device and a time in ms: the longest time that forwards wait for weight gradients on one device.
+
+    Only forwards are counted that could run: their input has arrived, and the device has room for their activation.
+    """
     devices, *_, latency, cap = model
     down = latency if isinstance(latency, (int, float)) else latency[0]
     spans = {op: (start, end) for op, start, end in zip(run.ops, run.start.tolist(), run.end.tolist(), strict=True)}
@@ -234,12 +252,15 @@ def _forwards_behind_weight_gradients(run: Timeline, model: Model) -> tuple[int,
 
 
 def _for_all(order: Callable[[int, int], str]) -> Callable[[Sequence[Model]], list[str]]:
-    """Return what makes a list of orders from a function of K and M alone."""
+    """Return a program with a known mistake: it returns ``order(K, M)`` for each model and ignores all other arguments."""
     return lambda models: [order(*model[:2]) for model in models]
 
 
 def _cut_in_two(name: str) -> Callable[[int, int], str]:
-    """Return a schedule whose full backwards are replaced by an input gradient and, right after it, its weight gradient."""
+    """Return a function that returns the named schedule for K and M with its backwards cut in two.
+
+    Each full backward becomes an input gradient and, directly behind it, the weight gradient.
+    """
     return lambda *size: re.sub(r"(\d+)B(\d+)", r"\1I\2 \1W\2", str(build(name, *size)))
 
 
@@ -249,29 +270,29 @@ def _one_by_one(devices: int, microbatches: int) -> str:
 
 MISTAKES = (
     KnownMistake(
-        "zb-h1", "this is ZB-H1, whose order depends neither on the times nor on cap", _for_all(lambda *size: str(build("zb-h1", *size)))
+        "zb-h1", "your order is ZB-H1, which uses neither the times nor cap: use both", _for_all(lambda *size: str(build("zb-h1", *size)))
     ),
     KnownMistake(
-        "zb-h2", "this is ZB-H2, whose order depends neither on the times nor on cap", _for_all(lambda *size: str(build("zb-h2", *size)))
+        "zb-h2", "your order is ZB-H2, which uses neither the times nor cap: use both", _for_all(lambda *size: str(build("zb-h2", *size)))
     ),
     KnownMistake(
         "weight-gradients-at-once",
-        "this is 1F1B with each backward cut in two: a weight gradient right after its input gradient fills no gap",
+        "your order is 1F1B with each backward cut in two: a weight gradient directly after its input gradient fills no gap: run it later",
         _for_all(_cut_in_two("1f1b")),
     ),
     KnownMistake(
         "all-forwards-first",
-        "this is GPipe: it runs all forwards first, and holds all microbatches",
+        "your order is GPipe: it runs all forwards first, so each device holds the activations of all microbatches",
         _for_all(_cut_in_two("gpipe")),
     ),
     KnownMistake(
         "one-by-one",
-        "a microbatch begins only when the one before it has ended: several can be on the way at a time",
+        "in your order a microbatch begins only when the microbatch before it has ended: let several run in the pipeline at the same time",
         _for_all(_one_by_one),
     ),
     KnownMistake(
         "arguments-exchanged",
-        "you take K for the number of microbatches, and M for the number of devices",
+        "your function uses K as the number of microbatches and M as the number of devices: exchange them",
         _for_all(lambda devices, microbatches: _one_by_one(microbatches, devices)),
     ),
 )
@@ -301,7 +322,8 @@ MICROBATCH_FIRST = operations(lambda stage, microbatch, case: (microbatch, stage
 OTHER_LETTERS = words(_exchange_letters, _exchange_letters)
 A_CAP_EACH = Map(lambda cap, case: cap if isinstance(cap, list) else [cap] * case[0], lambda caps, case: min(caps))
 TWO_LATENCIES = Map(lambda latency, case: latency if isinstance(latency, tuple) else (latency, latency), lambda both, case: max(both))
-CAPS_REVERSED = one_way(lambda cap: cap[::-1] if isinstance(cap, list) else cap)  # a list belongs to another twist
+# cap is a list only if the twist "caps" is combined with the twist "last-stage-first".
+CAPS_REVERSED = one_way(lambda cap: cap[::-1] if isinstance(cap, list) else cap)
 
 EXAMPLES = (Example((2, 2, [10, 12], [9, 8], [7, 6], 1, 1), ["0F0 0I0 0W0 0F1 0I1 0W1", "1F0 1I0 1W0 1F1 1I1 1W1"]),)
 TWISTS = (

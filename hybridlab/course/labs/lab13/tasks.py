@@ -37,7 +37,10 @@ Times = tuple[float, float, float]  # F, I and W in ms
     },
 )
 def bubbles_by_hand(devices: int = 6, a: Times = (10, 12, 6), b: Times = (10, 6, 12), c: Times = (8, 12, 10)) -> Question:
-    """Ask for the bubble of ZB-H1, which is makespan minus work, for three models with times F, I, W in ms; 12 microbatches."""
+    """Ask for the bubble of ZB-H1 (makespan minus work) in ms, for three models with 12 microbatches.
+
+    ``a``, ``b`` and ``c`` are the times F, I and W of the models in ms.
+    """
     models = {"a": a, "b": b, "c": c}
     written = ", ".join(f"{forward}, {i} and {w} ms in model {name}" for name, (forward, i, w) in models.items())
     return Question(
@@ -49,7 +52,7 @@ def bubbles_by_hand(devices: int = 6, a: Times = (10, 12, 6), b: Times = (10, 6,
 
 
 def _bubble(model: str, devices: int, forward: float, input_gradient: float, weight_gradient: float) -> Number:
-    """Return the bubble of one model, with the known mistakes."""
+    """Return the number to ask for: the bubble of one model in ms, with its known mistakes."""
     microbatches, others, term = 12, devices - 1, forward + input_gradient - weight_gradient
     makespan = formulas.zb_h1_makespan(devices, microbatches, forward, input_gradient + weight_gradient, weight_gradient)
     bubble = makespan - microbatches * (forward + input_gradient + weight_gradient)
@@ -64,7 +67,7 @@ def _bubble(model: str, devices: int, forward: float, input_gradient: float, wei
             (
                 others * term,
                 "paper-term",
-                "(K-1)(F + I - W) is the chain of the last input gradient: with these times another chain is longer",
+                "(K-1)(F + I - W) belongs to the chain of the last input gradient: with these times another chain is longer",
             ),
             (
                 others * input_gradient,
@@ -79,15 +82,31 @@ def _bubble(model: str, devices: int, forward: float, input_gradient: float, wei
             (
                 others * (forward + input_gradient),
                 "no-weight-gradients",
-                "(K-1)(F + I) would be the bubble without any weight gradient to fill it",
+                "(K-1)(F + I) would be the bubble if no weight gradient filled it: some weight gradients run in this time",
             ),
-            (others * (term + 2 * weight_gradient), "1f1b", "this is 1F1B's bubble, (K-1)(F + B): under ZB-H1 devices wait only for I"),
-            (others * (term - weight_gradient), "zb-h2", "this is ZB-H2's bubble, with F + I - 2W: the warm-up of ZB-H1 is half as long"),
-            (devices * bubble / others, "all-devices", f"this counts all {devices} devices: a microbatch has {others} others to pass"),
-            (bubble / others, "one-device-alone", f"this is the wait for one device: a microbatch has {others} to pass"),
-            (makespan, "whole-step", "this is the whole step: take away the work of a device, M(F + I + W)"),
-            (100 * bubble / makespan, "per-cent", "this is the bubble ratio in per cent: give ms"),
-            (bubble / makespan, "bubble-ratio", "this is the bubble ratio: give ms"),
+            (
+                others * (term + 2 * weight_gradient),
+                "1f1b",
+                "your answer is 1F1B's bubble, (K-1)(F + B): under ZB-H1 a device waits only for I, not for W",
+            ),
+            (
+                others * (term - weight_gradient),
+                "zb-h2",
+                "your answer is ZB-H2's bubble, with F + I - 2W: the warm-up of ZB-H1 is half as long",
+            ),
+            (
+                devices * bubble / others,
+                "all-devices",
+                f"your answer counts all {devices} devices: a microbatch goes from the first device to the last in {others} moves",
+            ),
+            (
+                bubble / others,
+                "one-device-alone",
+                f"your answer is the wait for one device: a microbatch goes from the first device to the last in {others} moves",
+            ),
+            (makespan, "whole-step", "your answer is the whole step: subtract the work of a device, M(F + I + W)"),
+            (100 * bubble / makespan, "per-cent", "your answer is the bubble ratio in per cent: give the bubble in ms"),
+            (bubble / makespan, "bubble-ratio", "your answer is the bubble ratio: give the bubble in ms"),
         ],
     )
 
@@ -105,7 +124,7 @@ def two_rates(devices: int = 6, microbatches: int = 12, input_gradient: int = 12
     work = microbatches * (forward + input_gradient + weight_gradient)
     makespan, span = formulas.zb_h2_makespan(*sizes), formulas.zb_h2_span(*sizes)
     truth = [(makespan - work) / makespan, (span - work) / span]
-    definitions = "the rate takes the longest time from a device's own first start to its own last end, the ratio the whole step"
+    definitions = "the ratio divides by the whole step; the rate divides by the longest time from a device's first start to its last end"
 
     def share(name: str, whole: float, own: float, other: float) -> Number:
         return Number(
@@ -117,17 +136,17 @@ def two_rates(devices: int = 6, microbatches: int = 12, input_gradient: int = 12
             fields=(f"Bubble {name}",),
             decimals=3,
             mistakes=[
-                (other, "the-other-one", f"this is the other one: {definitions}"),
+                (other, "the-other-one", f"your answer is the other of the two: {definitions}"),
                 (
                     (whole - work) / work,
                     "divided-by-work",
-                    "this divides by the work: divide by the whole time, idle time included",
+                    "your answer is the idle time divided by the work: divide by the whole time, idle time included",
                 ),
-                (0, "no-bubble", "this ZB-H2 is not without bubble: 2W is less than F + I, and the last device starts late"),
+                (0, "no-bubble", "with these times ZB-H2 has a bubble: 2W is less than F + I, and the last device starts late"),
                 (
                     (makespan - span) / makespan,
                     "difference-of-ends",
-                    "this is the difference between makespan and span: take the work away from each",
+                    "your answer is the difference between makespan and span: subtract the work from each of them",
                 ),
             ],
         )
@@ -157,18 +176,23 @@ def two_rates(devices: int = 6, microbatches: int = 12, input_gradient: int = 12
     points=2,
 )
 def the_shortest_that_fits(answer: Any) -> Feedback:
-    """Judge the choice among one-copy schedules: 8 devices, 24 microbatches, F, I, W of 10, 8, 12, C of 5 ms, room for 12."""
+    """Judge the name of a schedule and its step in ms. The schedule must have one copy of the weights.
+
+    The setting is 8 devices, 24 microbatches, F, I and W of 10, 8 and 12 ms, C of 5 ms, and room for 12 activations.
+    """
     text, length = require_parts(answer, 2, "a name and a time, such as ('gpipe', 1000)")
     name = known_schedule(require_text(text, "the name of a schedule", "gpipe").strip())
     time = require_number(length, "the length of a step in ms", "1000")
     if REGISTRY[name].copies > 1:
-        return wrong("two-copies", f"{name} holds two copies of the weights on every device: choose among those with one")
+        return wrong("two-copies", f"{name} holds two copies of the weights on every device: choose among the schedules with one copy")
     timeline, best = _split_timeline(name, 8, 24, 10, 8, 12, 5), 902.0  # ms, of the library's schedules; a student may register others
     peak = float(timeline.peak_activations.max())
     if peak > ROOM:
-        return wrong("does-not-fit", f"{name} does not fit: a device holds {peak:g} microbatches at once, and there is room for {ROOM}")
+        return wrong(
+            "does-not-fit", f"{name} does not fit: a device holds {peak:g} microbatches at the same time, and there is room for {ROOM}"
+        )
     if timeline.makespan > best + 0.01:
-        longer = f"{name} fits, but its step of {timeline.makespan:g} ms is not the shortest of those that fit"
+        longer = f"{name} fits, but its step of {timeline.makespan:g} ms is not the shortest: another schedule that fits is shorter"
         if timeline.schedule.chunks > 1:
             why = "each of its microbatches moves between devices about twice as often, and each message takes 5 ms"
             return wrong("chunks-cost-messages", f"{longer}: {why}")
@@ -190,7 +214,7 @@ def the_shortest_that_fits(answer: Any) -> Feedback:
     partial_credit=[PartialCredit("complete and able to run", 1 / 3, ("too-much-memory", "longer", "no-gain"))],
 )
 def beat_zb_h1(answer: Any) -> Feedback:
-    """Judge an order for uneven stages. It must run, hold at most 3 activations on a device, and be shorter than ZB-H1."""
+    """Judge an order for uneven stages. The order must run, hold at most 3 activations on a device, and be shorter than ZB-H1."""
     orders = require_orders(answer)
     try:
         feedback = _judge_shorter(Schedule("yours", orders))
@@ -202,12 +226,12 @@ def beat_zb_h1(answer: Any) -> Feedback:
 def _judge_shorter(schedule: Schedule) -> Feedback:
     size = (schedule.devices, schedule.stages, schedule.microbatches)
     if size != (3, 3, 4) or schedule.device_of != (0, 1, 2):
-        wanted = "4 microbatches on 3 devices, with stage 0 on device 0, 1 on 1 and 2 on 2"
-        return wrong("another-size", f"this order can run, but the task is {wanted}")
+        wanted = "4 microbatches on 3 devices, with stage 0 on device 0, stage 1 on device 1 and stage 2 on device 2"
+        return wrong("another-size", f"your order can run, but the task asks for {wanted}")
     given, yours = (simulate(each, UNEVEN) for each in (build("zb-h1", 3, 4), schedule))
     full = np.flatnonzero(yours.peak_activations > 3)
     if full.size:
-        peak = f"device {full[0]} holds {yours.peak_activations[full[0]]:g} microbatches at once"
+        peak = f"device {full[0]} holds {yours.peak_activations[full[0]]:g} microbatches at the same time"
         return wrong("too-much-memory", f"{peak}, and there is room for 3")
     least, gain = 240, given.makespan - yours.makespan
     takes = f"your order takes {yours.makespan:g} ms"
@@ -249,5 +273,5 @@ def build_zero_bubble(orders: list[Orders], models: list[Model]) -> Feedback:
 
 
 def _split_timeline(name: str, devices: int, microbatches: int, forward: float, i: float, w: float, p2p: float = 0.0) -> Timeline:
-    """Return the timeline of a schedule with these times of a forward, an input gradient and a weight gradient."""
+    """Return the timeline of a schedule. ``forward``, ``i``, ``w`` and ``p2p`` are the times of F, I, W and of a message in ms."""
     return simulate(build(name, devices, microbatches), Costs(forward=forward, backward=i + w, weight_share=w / (i + w), p2p=p2p))

@@ -1,4 +1,4 @@
-"""The build ``least_microbatches`` of lab 14: cases, judge, known mistakes, examples and twists."""
+"""The coding task ("build") ``least_microbatches`` of lab 14: cases, judge, known mistakes, examples and changed tasks ("twists")."""
 
 from collections.abc import Callable, Iterable, Iterator
 from functools import cache
@@ -16,19 +16,22 @@ from hybridlab.course.checking.twists import Example, Twist
 from hybridlab.schedules import build
 from hybridlab.simulation import simulate
 
-WITHIN = 1e-6  # ms: smaller differences come from rounding
-LARGEST = 10_000  # microbatches in an answer
-Compared = Callable[[int, int, float, float, float], tuple[float, float]]  # devices, microbatches and times: both steps in ms
+WITHIN = 1e-6  # ms; smaller differences come from rounding
+LARGEST = 10_000  # the largest number of microbatches that an answer may have
+# A function of devices, microbatches, forward, backward and latency. It returns the steps of GPipe and of 1F1B in ms.
+Compared = Callable[[int, int, float, float, float], tuple[float, float]]
 
 
 @cache
 def step_of(name: str, devices: int, microbatches: int, forward: float, backward: float, latency: float) -> float:
-    """Return the makespan of a schedule in ms."""
+    """Return the makespan of the named schedule in ms."""
     return float(simulate(build(name, devices, microbatches), Costs(forward=forward, backward=backward, p2p=latency)).makespan)
 
 
 def both_steps(devices: int, microbatches: int, forward: float, backward: float, latency: float) -> tuple[float, float]:
-    """Return the steps of GPipe, which runs each forward again before its backward, and of 1F1B, which does not, in ms.
+    """Return the steps of GPipe with recomputation and of 1F1B without recomputation, in ms.
+
+    With recomputation, each backward takes the time of a forward longer.
 
     >>> both_steps(2, 3, 1, 2, 0)
     (16.0, 12.0)
@@ -44,19 +47,24 @@ def _reached(steps: tuple[float, float]) -> bool:
 def _least_reached(
     devices: int, forward: float, backward: float, latency: float, counts: Iterable[int], compared: Compared = both_steps
 ) -> int:
-    """Return the first of these numbers of microbatches at which the first step is not the longer one; else 0."""
+    """Return the first number in ``counts`` with which the step of GPipe is at most as long as that of 1F1B. Return 0 if there is none."""
     return next((count for count in counts if _reached(compared(devices, count, forward, backward, latency))), 0)
 
 
 def sizes_and_times(rng: np.random.Generator) -> Iterator[Case]:
-    """Yield sizes and times, the smallest first: with an answer and without one, with equal steps, with one device, without latency."""
+    """Yield cases of sizes and times, small sizes first.
+
+    Some cases have a number as their answer, and in others the answer is 0. Some have equal steps, one device or no latency.
+    """
     fixed: list[tuple[int, float, float, float, int]] = [(1, 1, 2, 3, 4), (2, 1, 2, 0, 6), (2, 1, 2, 3, 8), (2, 2, 3, 2, 8)]
     fixed += [(2, 2, 2, 4, 2), (3, 1, 1, 2, 8), (3, 4, 6, 4, 20), (4, 10, 20, 10, 9), (5, 1, 2, 10, 40)]
     drawn: list[tuple[int, float, float, float, int]] = []
     for _ in range(16):
         devices = int(rng.integers(2, 7))
         forward, backward = (float(each) / 2 for each in rng.integers(2, 9, 2))
-        pays_from = devices * forward / (2 * (devices - 1))  # ms; with a longer latency GPipe catches up
+        pays_from = (
+            devices * forward / (2 * (devices - 1))
+        )  # ms; if the latency is longer, GPipe reaches 1F1B at some number of microbatches
         latency = float(np.ceil(2 * pays_from * rng.uniform(0.8, 3)) / 2)
         drawn.append((devices, forward, backward, latency, int(rng.integers(12, 36))))
     for devices, forward, backward, latency, most in fixed + sorted(drawn, key=lambda each: each[0] * each[-1]):
@@ -66,30 +74,33 @@ def sizes_and_times(rng: np.random.Generator) -> Iterator[Case]:
 
 
 def read_count(result: Any) -> int:
-    """Return a number of microbatches, or 0 for none."""
+    """Return the number of microbatches that the student's function returned. 0 means that there is no such number."""
     return require_count(plain_values(result), "a number of microbatches", "7", least=0, most=LARGEST)
 
 
 def judge_least(count: int, devices: int, forward: float, backward: float, latency: float, most: int) -> Feedback:
-    """Judge the least number of microbatches at which a GPipe that recomputes is as fast as 1F1B. 0 stands for none up to ``most``."""
+    """Judge the least number of microbatches with which GPipe with recomputation is as fast as 1F1B.
+
+    A ``count`` of 0 means that there is no such number up to ``most``.
+    """
     least = _least_up_to(devices, forward, backward, latency, most)
     if count == least:
         return right()
     if count == 0:
-        return wrong("none-found", f"0 means that there is none, but there is one up to {most}: compare the two steps for each number")
+        return wrong("none-found", f"you return 0, but there is such a number up to {most}: compare the two steps for each number")
     gpipe, other = both_steps(devices, count, forward, backward, latency)
     takes = f"with {counted(count, 'microbatch')} GPipe takes {gpipe:g} ms and 1F1B takes {other:g} ms"
     if not _reached((gpipe, other)):
         return wrong("gpipe-is-slower", takes)
     if count > most:
-        return wrong("beyond-the-most", f"{takes}, but {count} is more than {most}: return 0 if there is none up to {most}")
-    return wrong("not-the-least", f"{takes}, but fewer are enough, too")
+        return wrong("beyond-the-most", f"{takes}, but {count} is more than {most}: return 0 if no number up to {most} is enough")
+    return wrong("not-the-least", f"{takes}, but a smaller number of microbatches is enough, too")
 
 
 def _program(
     compared: Compared = both_steps, counts: Callable[[int, int], Iterable[int]] = lambda devices, most: range(1, most + 1)
 ) -> Callable[..., int]:
-    """Return a program that compares two other steps, or that tries other numbers of microbatches."""
+    """Return a program with a known mistake: it compares the wrong steps (``compared``) or tries the wrong numbers (``counts``)."""
 
     def result(devices: int, forward: float, backward: float, latency: float, most: int) -> int:
         return _least_reached(devices, forward, backward, latency, counts(devices, most), compared)
@@ -111,7 +122,7 @@ def _last_before(devices: int, forward: float, backward: float, latency: float, 
 
 
 def _for_good(devices: int, forward: float, backward: float, latency: float, most: int) -> int:
-    """Return the number from which on GPipe stays as fast up to ``most``."""
+    """Return the least number of microbatches from which on GPipe is as fast as 1F1B with every number up to ``most``; else 0."""
     reached = [_reached(both_steps(devices, count, forward, backward, latency)) for count in range(1, most + 1)]
     slower = most - next((place for place, each in enumerate(reversed(reached)) if not each), most)
     return slower + 1 if slower < most else 0
@@ -125,23 +136,23 @@ def _strictly(devices: int, forward: float, backward: float, latency: float, mos
 MISTAKES = (
     KnownMistake(
         "most-left-out",
-        "you leave out `most` itself: range(1, most) ends with most - 1",
+        "you do not try `most` itself: range(1, most) ends with most - 1",
         _program(counts=lambda devices, most: range(1, most)),
     ),
     KnownMistake(
         "strictly-faster",
-        "you ask for a GPipe that is faster than 1F1B: a step that is just as long is enough",
+        "your function finds where GPipe is faster than 1F1B: a step that is just as long is enough",
         _strictly,
-        under={"last-slower": "you ask for a GPipe that is not faster than 1F1B: a step that is just as long is not slower"},
+        under={"last-slower": "your function finds where GPipe is not faster than 1F1B: a step that is just as long is not slower"},
     ),
     KnownMistake(
         "multiples-of-k",
-        "you try multiples of K alone: other numbers of microbatches count, too",
+        "you try only multiples of K: try all numbers of microbatches",
         _program(counts=lambda devices, most: range(devices, most + 1, devices)),
     ),
     KnownMistake(
         "gpipe-never-waits",
-        "your GPipe waits for no message: its fill and drain wait for 2(K-1) of them",
+        "your GPipe waits for no message: it waits for 2(K-1) messages while it fills and drains",
         _program(
             lambda devices, count, forward, backward, latency: (
                 both_steps(devices, count, forward, backward, 0.0)[0],
@@ -151,7 +162,7 @@ MISTAKES = (
     ),
     KnownMistake(
         "same-recomputation",
-        "your GPipe and your 1F1B recompute alike, so the steps are equal with 1 microbatch: only GPipe runs its forwards again",
+        "you give GPipe and 1F1B the same backward, so their steps are equal with 1 microbatch: only GPipe runs its forwards again",
         _program(
             lambda devices, count, forward, backward, latency: (
                 step_of("gpipe", devices, count, forward, backward, latency),
@@ -161,12 +172,10 @@ MISTAKES = (
     ),
     KnownMistake(
         "rate-alone",
-        "this takes M times L/A for the step of 1F1B: add fill and drain",
+        "your step of 1F1B is M times L/A: add fill and drain",
         _program(_by_rate_alone),
     ),
-    KnownMistake(
-        "from-k", "you begin at K microbatches: fewer count, too", _program(counts=lambda devices, most: range(devices, most + 1))
-    ),
+    KnownMistake("from-k", "you begin at K microbatches: begin at 1", _program(counts=lambda devices, most: range(devices, most + 1))),
     KnownMistake(
         "most-for-none",
         "you return `most` where there is no such number: return 0",
@@ -178,17 +187,15 @@ MISTAKES = (
     ),
     KnownMistake(
         "last-before",
-        "this is the last number at which 1F1B is faster: the answer is one more",
+        "your answer is the last number with which 1F1B is faster: return the next number",
         _last_before,
-        under={"last-slower": "this is one less than the last number with which GPipe is still slower"},
+        under={"last-slower": "your answer is one less than the last number with which GPipe is still slower: return that last number"},
     ),
     KnownMistake(
         "for-good",
-        "this is the number from which on GPipe stays as fast: the first number counts, even if 1F1B is faster again with one more",
+        "from your number on GPipe is always as fast: return the first number, even if 1F1B is faster again with the next one",
         _for_good,
-        under={
-            "last-slower": "this is the last number of all with which GPipe is slower: GPipe must be slower with each number before it, too"
-        },
+        under={"last-slower": "your number is the last one with which GPipe is slower: GPipe must be slower with each smaller number, too"},
     ),
 )
 
@@ -199,13 +206,13 @@ OF_ALL_DEVICES = each_number(lambda time, case: time * case[0], lambda time, cas
 
 
 def _none_is_more(count: float, case: tuple[Any, ...]) -> float:
-    """Exchange 0 and most + 1."""
+    """Return most + 1 for 0, 0 for most + 1, and every other number unchanged."""
     more: float = case[-1] + 1
     return {0: more, more: 0}.get(count, count)
 
 
-# The difference of the two steps does not depend on the backward, so half of the recomputation is half of the forward. Rows about the times
-# are not combined: with half of the recomputation, and two messages in one latency, the answer is that of the text.
+# The first twist scales the forward, because the difference of the two steps does not depend on the backward. Twists about the times are
+# not combined with each other: half of the recomputation, with a latency for two messages, has the same answer as the lab's task.
 TWISTS = (
     Twist(
         "half-recomputed",

@@ -1,4 +1,4 @@
-"""The build ``slowdown(orders, forward, backward, latency)`` of lab 14: cases, judge, known mistakes, examples and twists."""
+"""The coding task ("build") ``slowdown`` of lab 14: cases, judge, known mistakes, examples and changed tasks ("twists")."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -21,15 +21,20 @@ from hybridlab.schedule import Op, Schedule
 from hybridlab.schedules import REGISTRY, build
 from hybridlab.simulation import simulate
 
-Message = tuple[str, str]  # the operation that makes the value, and the operation on another device that needs it
-Slowed = tuple[float, list[Message]]
-HIDING = [("eager-1f1b", 3, 6, 1.5), ("eager-1f1b", 4, 8, 4.0), ("1f1b", 4, 7, 2.0), ("gpipe", 4, 5, 0.5), ("1f1b", 5, 9, 6.0)]  # last: ms
-ROUNDING = 1e-6  # ms
+Message = tuple[str, str]  # the operation whose output is sent, and the operation on another device that needs this output
+Slowed = tuple[float, list[Message]]  # how many ms longer the step is, and the messages on a critical path
+# Schedules that hide a part of the latency: name, devices, microbatches and latency in ms.
+HIDING = [("eager-1f1b", 3, 6, 1.5), ("eager-1f1b", 4, 8, 4.0), ("1f1b", 4, 7, 2.0), ("gpipe", 4, 5, 0.5), ("1f1b", 5, 9, 6.0)]
+ROUNDING = 1e-6  # ms; smaller differences come from rounding
+# The codes of the faults of a path. With each of them, the time in the answer is right.
 PATH_FAULTS = ("no-message", "has-slack", "late-begin", "gap", "ends-early", "no-messages", "last-message-first", "receiver-first")
 
 
 def orders_that_run(rng: np.random.Generator) -> Iterator[Case]:
-    """Yield the orders of lab 2's build that can run, each with times and a latency in ms, and some that hide a part of the latency."""
+    """Yield orders that can run, each with times and a latency in ms.
+
+    The first orders are those of lab 2's coding task. The last ones belong to schedules that hide a part of the latency.
+    """
     yield from (case for case in orders_of_many_kinds(rng) if can_run(case.arguments[0]))
     for name, devices, microbatches, latency in HIDING:
         forward, backward = (rng.integers(2, 9, devices) / 2 for _ in range(2))
@@ -41,15 +46,18 @@ def orders_that_run(rng: np.random.Generator) -> Iterator[Case]:
 
 @dataclass(frozen=True)
 class MessageRun:
-    """The run of an order: its times in ms, and the operations that can be behind the start of each operation."""
+    """The run of an order: when each operation runs, and what each operation waits for.
+
+    ``times`` has the start and the end of each operation in ms. ``before`` has, for each operation, the operation before it on its device.
+    """
 
     times: Times
-    before: dict[str, str]  # the operation before each one on its device
+    before: dict[str, str]
     latency: float  # ms
 
     @classmethod
     def of(cls, orders: Sequence[str], forward: Sequence[float], backward: Sequence[float], latency: float) -> "MessageRun":
-        """Return the run of an order on the library's clock. Arguments are those of the build."""
+        """Return the run of an order as the library simulates it. The arguments are those of the student's function."""
         before = {op: earlier for line in orders for earlier, op in pairwise(line.split())}
         return cls(_times_of(tuple(orders), tuple(forward), tuple(backward), latency), before, latency)
 
@@ -65,22 +73,22 @@ class MessageRun:
         return other if other in self.times else ""
 
     def arrival(self, op: str) -> float:
-        """Return when the message for ``op`` arrives, in ms."""
+        """Return the time in ms when the message for ``op`` arrives."""
         return self.times[self.sender(op)][1] + self.latency
 
     def without_wait(self, op: str) -> list[str]:
-        """Return ``op`` and the operations of its device before it, as far back as the device has not waited between them."""
+        """Return ``op`` and, going back in time, the operations that its device runs before ``op`` without a wait between them."""
         found = [op]
         while (before := self.before.get(found[-1])) and near(self.times[before][1], self.times[found[-1]][0], ROUNDING):
             found.append(before)
         return found
 
     def from_zero(self, op: str) -> bool:
-        """Whether the device has worked from 0 ms to the end of ``op`` without a wait."""
+        """Return whether the device of ``op`` works from 0 ms to the end of ``op`` without a wait."""
         return near(self.times[self.without_wait(op)[-1]][0], 0.0, ROUNDING)
 
     def last(self) -> Iterator[str]:
-        """Yield the operations that end when the step ends."""
+        """Yield the operations that end at the same time as the step."""
         makespan = self.makespan
         yield from (op for op, (_, end) in self.times.items() if near(end, makespan, ROUNDING))
 
@@ -98,7 +106,7 @@ def _times_of(orders: tuple[str, ...], forward: tuple[float, ...], backward: tup
 
 
 def read_slowed(result: Any) -> Slowed:
-    """Return what a student's function returns: how many ms longer the step is, and the messages on a critical path."""
+    """Return the student's result as two values: how many ms longer the step is, and the messages on a critical path."""
     values = plain_values(result)
     wanted = "two things: a time in ms, and a list of messages such as [('0F0', '1F0')]"
     if not isinstance(values, list) or len(values) != 2:
@@ -111,28 +119,29 @@ def read_slowed(result: Any) -> Slowed:
     read = []
     for message in messages:
         if not isinstance(message, list) or len(message) != 2 or not all(isinstance(op, str) for op in message):
-            raise HybridLabError(f"a message is two operations, such as ('0F0', '1F0'), not {short_repr(message)}", "not-a-message")
+            raise HybridLabError(f"a message is a pair of operations, such as ('0F0', '1F0'), not {short_repr(message)}", "not-a-message")
         read.append((message[0], message[1]))
     return require_number(longer, "the time by which the step is longer"), read
 
 
 def judge_slowed(slowed: Slowed, orders: list[str], forward: list[float], backward: list[float], latency: float) -> Feedback:
-    """Judge the ms by which the latency lengthens one step, and the messages on a critical path of the run with latency."""
+    """Judge the student's result for one order: how many ms longer the step is, and the messages on a critical path with latency."""
     longer, messages = slowed
     mine = MessageRun.of(orders, forward, backward, latency)
     bare = MessageRun.of(orders, forward, backward, 0.0).makespan  # without latency, in ms
     if not near(longer, mine.makespan - bare, ROUNDING):
-        steps = f"the step takes {bare:g} ms without latency and {mine.makespan:g} ms with it"
+        steps = f"the step takes {bare:g} ms without latency and {mine.makespan:g} ms with latency"
         return wrong("wrong-slowdown", f"{steps}: it is not {longer:g} ms longer")
     unknown = next((op for message in messages for op in message if op not in mine.times), None)
     if unknown is not None:
-        return wrong("unknown-operation", f"{unknown!r} is no operation of the orders")
+        return wrong("unknown-operation", f"{unknown!r} is not an operation of the orders")
     feedback = _judge_path(mine, messages)
     if feedback.passed:
         return feedback
     if _judge_path(mine, messages[::-1]).passed:
         return wrong(
-            "last-message-first", "these are the messages from the end of the step back to 0 ms: give them in the order of the path"
+            "last-message-first",
+            "your list goes from the end of the step back to 0 ms: give the messages in the order of the path, the earliest first",
         )
     if _judge_path(mine, [(sender, receiver) for receiver, sender in messages]).passed:
         return wrong("receiver-first", "each message has its receiver first: give (sender, receiver)")
@@ -140,9 +149,9 @@ def judge_slowed(slowed: Slowed, orders: list[str], forward: list[float], backwa
 
 
 def _judge_path(run: MessageRun, messages: Sequence[Message]) -> Feedback:
-    """Judge whether these are all messages of one chain from 0 ms to the end of the step, in which nobody waits."""
+    """Judge whether ``messages`` are all messages of one chain of operations that goes from 0 ms to the end of the step without a wait."""
     if not messages and not any(map(run.from_zero, run.last())):
-        hint = "go back from the operation that ends last, and ask what each operation has waited for"
+        hint = "go back from the operation that ends last, and find what each operation has waited for"
         return wrong("no-messages", f"your path has no messages, but no device works without a wait from 0 ms to the end: {hint}")
     before = ""
     for sender, receiver in messages:
@@ -152,7 +161,7 @@ def _judge_path(run: MessageRun, messages: Sequence[Message]) -> Feedback:
         arrives, starts = run.arrival(receiver), run.times[receiver][0]
         if not near(arrives, starts, ROUNDING):
             late = f"the message from {sender} arrives at {arrives:g} ms, and {receiver} starts at {starts:g} ms"
-            return wrong("has-slack", f"{late}: it is not what {receiver} waits for, so it is not on the path")
+            return wrong("has-slack", f"{late}: {receiver} does not wait for this message, so the message is not on the path")
         if not before and not run.from_zero(sender):
             return wrong("late-begin", f"your path begins at {sender}, but its device has waited before {sender}: for which message?")
         if before and before not in run.without_wait(sender):
@@ -199,37 +208,37 @@ def _waited_for(run: MessageRun) -> list[Message]:
 MISTAKES = (
     KnownMistake(
         "whole-step",
-        "this is the whole step with latency: subtract the step without it",
+        "your time is the whole step with latency: subtract the step without latency",
         _program(lambda late, bare, path: (late.makespan, path)),
     ),
     KnownMistake(
         "messages-times-latency",
-        "this is the time of all messages on the path: without latency another chain can be the longest, so run the clock twice",
+        "your time is that of all messages on the path. Without latency another path can be the longest: subtract the step without latency",
         _program(lambda late, bare, path: (len(path) * late.latency, path)),
     ),
     KnownMistake(
         "once-there-and-back",
-        "this is the time of 2(K-1) messages, the way of one microbatch there and back: an order can wait more often",
+        "your time is that of 2(K-1) messages, one microbatch there and back: an order can wait for more messages",
         _program(lambda late, bare, path: (2 * max(Op.parse(op).stage for op in late.times) * late.latency, path)),
     ),
     KnownMistake(
         "all-messages",
-        "these are all messages of the step: most of them arrive while their device is still busy",
+        "your list has all messages of the step: most messages arrive while their device is still busy, and are not on the path",
         _program(lambda late, bare, path: (_longer(late, bare), late.messages())),
     ),
     KnownMistake(
         "every-wait",
-        "these are all messages that a device waits for: a wait on one device need not delay the end of the step",
+        "your list has all messages that a device waits for: not every wait of a device delays the end of the step",
         _program(lambda late, bare, path: (_longer(late, bare), _waited_for(late))),
     ),
     KnownMistake(
         "forwards-alone",
-        "these are the activations on the path: gradients are messages as well",
+        "your list has only the activations on the path: gradients are messages as well",
         _program(lambda late, bare, path: (_longer(late, bare), [each for each in path if "F" in each[0]])),
     ),
     KnownMistake(
         "path-without-latency",
-        "this is a path of the run without latency: take the times of the run with latency",
+        "your path is that of the run without latency: take the times of the run with latency",
         _program(lambda late, bare, path: (_longer(late, bare), _path_of(bare))),
     ),
 )

@@ -15,29 +15,32 @@ from hybridlab.schedules import build
 from hybridlab.simulation import simulate
 from hybridlab.timeline import Timeline
 
-DEVICES, MICROBATCHES, LATENCY = 8, 32, 10.0  # of task 2; times in ms
-ROOM, SECOND_COPY = 12.0, 5.0  # in activations of a microbatch
-WHY_SLOW = {  # the code and the reason by the name of the schedule
-    "1f1b": ("too-few-in-flight", "K microbatches in flight are too few: while messages travel there and back, devices have no other work"),
-    "zb-h1": ("hides-5-ms", "putting off the weight gradient hides a latency of half a weight gradient, 5 ms, and no more"),
+DEVICES, MICROBATCHES, LATENCY = 8, 32, 10.0  # the setting of task 2; the latency in ms
+ROOM, SECOND_COPY = 12.0, 5.0  # the memory of a device, and of a second copy of the weights, in activations of a microbatch
+WHY_SLOW = {  # for the name of a schedule: the code of the feedback, and the reason why the schedule is slow here
+    "1f1b": (
+        "too-few-in-flight",
+        "K microbatches in the pipeline are too few: while messages travel there and back, devices have no other work",
+    ),
+    "zb-h1": ("hides-5-ms", "a later weight gradient hides a latency of half its own time, 5 ms, and no more"),
     "dualpipe-v": (
         "folded-without-overlap",
-        "in the folded placement each microbatch crosses from device to device twice as often, and nothing is gained without overlap",
+        "in the folded placement each microbatch moves between devices twice as often, and this pays only if messages overlap with work",
     ),
-    "v-half": ("few-in-flight", "it holds few microbatches, so few are on their way and the devices wait for them"),
-    "v-min": ("fewest-in-flight", "it holds the fewest microbatches, so the fewest are on their way and the devices wait for them"),
+    "v-half": ("few-in-flight", "this schedule holds few microbatches, so the devices often wait for messages"),
+    "v-min": ("fewest-in-flight", "this schedule holds the fewest microbatches, so the devices wait for messages most often"),
 }
-MANY_CHUNKS = "more chunks mean more messages: the bubble shrinks, but the waits grow faster"
+MANY_CHUNKS = "more chunks mean more messages: the bubble gets shorter, but the waits for messages grow faster"
 
 
 @number_task("lab14.t1", title="The crossing point", draws={"devices": (3, 4), "forward": (20, 22, 24), "backward": (28, 29, 30)})
 def the_crossing_point(devices: int = 4, forward: int = 20, backward: int = 30) -> Question:
-    """Ask for the latency at which eager 1F1B overtakes interleaved 1F1B with 2 chunks."""
+    """Ask for the latency from which eager 1F1B is faster than interleaved 1F1B with 2 chunks."""
     microbatches, chunks = 4 * devices, 2
     sizes, times = (devices, microbatches), (forward, backward)
 
     def line(steps: Callable[[float], float]) -> tuple[float, float]:
-        """Return the bubble without latency, and by how many ms the step grows for each ms of latency."""
+        """Return the bubble without latency in ms, and how many ms longer the step gets with each ms of latency."""
         return steps(0) - microbatches * (forward + backward), round(steps(1) - steps(0))
 
     bubble, eager = line(lambda latency: formulas.eager_one_f_one_b_makespan(*sizes, *times, latency))
@@ -48,40 +51,48 @@ def the_crossing_point(devices: int = 4, forward: int = 20, backward: int = 30) 
     latency = Number(
         "a latency in ms",
         ahead / (interleaved - eager),
-        hint="the lines do not cross at {value} ms: set (M + K-1)(F + B) + 2(K-1)C equal to (M + (K-1)/v)(F + B) + 2(vK-1)C",
+        hint="the two steps are not equal at {value} ms: set (M + K-1)(F + B) + 2(K-1)C equal to (M + (K-1)/v)(F + B) + 2(vK-1)C",
         mistakes=[
             (
                 bubble / (interleaved - eager),
                 "one-way-or-no-bubble",
-                "messages go both ways, and interleaved keeps a bubble of (K-1)(F + B)/v: one of the two is missing",
+                "messages go both ways, and interleaved has a bubble of (K-1)(F + B)/v: your answer leaves out one of the two",
             ),
             (
                 ahead / (2 * chunks * (devices - 1) - eager),
                 "folded",
-                "a message of interleaved also goes from the last device to the first: 2(vK-1) of them, not 2v(K-1)",
+                "interleaved also sends messages from the last device to the first: it waits for 2(vK-1) messages, not for 2v(K-1)",
             ),
             (
                 ahead / interleaved,
                 "eager-never-waits",
-                "eager 1F1B waits as well, for 2(K-1) messages: the difference of the two slopes counts",
+                "eager 1F1B waits as well, for 2(K-1) messages: divide by the difference of the two slopes",
             ),
             (
                 ahead / (plain - eager),
                 "1f1b",
-                f"{plain} is the slope of 1F1B: eager 1F1B waits for 2(K-1) messages, {eager}",
+                f"{plain} is the slope of 1F1B: eager 1F1B waits for 2(K-1) messages, so its slope is {eager}",
             ),
             (
                 hiding,
                 "end-of-hiding",
-                f"{hiding:g} ms is where eager 1F1B stops hiding its messages: the lines cross at a shorter latency",
+                f"at {hiding:g} ms eager 1F1B stops hiding its messages: the two steps are equal at a shorter latency",
             ),
             (
                 chunk,
                 "end-of-closed-form",
-                f"{chunk:g} ms is a chunk's forward, where the closed form of interleaved ends: the lines cross before that",
+                f"{chunk:g} ms is a chunk's forward, where the closed form of interleaved ends: the steps are equal at a shorter latency",
             ),
-            (0, "no-latency", "without latency interleaved is ahead: its bubble is half as long"),
-            (ahead, "head-start", f"{ahead:g} ms is the head start of interleaved: how much of it does each ms of latency take?"),
+            (
+                0,
+                "no-latency",
+                "without latency interleaved is faster, because its bubble is half as long: find the latency that takes away this lead",
+            ),
+            (
+                ahead,
+                "head-start",
+                f"{ahead:g} ms is the lead of interleaved without latency: how much of this lead does each ms of latency take away?",
+            ),
         ],
         decimals=2,
         example="4.5",
@@ -101,7 +112,10 @@ def the_crossing_point(devices: int = 4, forward: int = 20, backward: int = 30) 
     points=2,
 )
 def a_schedule_for_a_slow_link(answer: Any) -> Feedback:
-    """Judge a schedule and its chunks: 8 devices, 32 microbatches, 10 and 20 ms, a latency of 10 ms, room for 12 activations."""
+    """Judge the name of a schedule and its number of chunks on each device.
+
+    The setting is 8 devices, 32 microbatches, forwards of 10 ms, backwards of 20 ms, a latency of 10 ms, and room for 12 activations.
+    """
     text, number = require_parts(answer, 2, "a name and a number of chunks, such as ('interleaved', 2)")
     name = require_text(text, "the name of a schedule", "interleaved").strip().lower()
     chunks = require_count(number, "a number of chunks", "4", most=16)
@@ -111,7 +125,7 @@ def a_schedule_for_a_slow_link(answer: Any) -> Feedback:
     if _memory_needed(timeline) > ROOM:
         there = f"there is room for {ROOM:g}"
         if timeline.schedule.copies > 1:
-            weights = f"its second copy of the weights takes the room of {SECOND_COPY:g} more"
+            weights = f"its second copy of the weights takes as much memory as {SECOND_COPY:g} more"
             holds = f"one of its devices holds {peak:g} microbatches, and {weights}"
             return wrong("second-copy", f"{name} does not fit: {holds}; {there}")
         return wrong("does-not-fit", f"{name} does not fit: one of its devices holds {peak:g} microbatches; {there}")
@@ -119,7 +133,7 @@ def a_schedule_for_a_slow_link(answer: Any) -> Feedback:
     if timeline.makespan <= best + 0.01:
         return right(f"{takes} and holds {peak:g} microbatches: it keeps them in halves, so twice as many pieces are in flight")
     lost = timeline.makespan - slow_link(name, chunks, 0.0).makespan
-    slower = f"{takes}, {lost:.0f} of them for messages: another one fits and is faster"
+    slower = f"{takes}, and {lost:.0f} ms of them are lost by messages: another schedule fits and is faster"
     if chunks > 2 or name in ("interleaved", "interleaved-zb", "hanayo"):
         return wrong("many-chunks", slower, MANY_CHUNKS)
     code, *reason = WHY_SLOW.get(name, ("too-slow",))
@@ -144,7 +158,7 @@ def a_schedule_for_a_slow_link(answer: Any) -> Feedback:
 def the_messages_that_lengthen_the_step(
     slowed: slowdown.Slowed, orders: list[str], forward: list[float], backward: list[float], latency: float
 ) -> Feedback:
-    """Judge the slowdown of one order. Any critical path is right."""
+    """Judge the result for one order. If there are several critical paths, the messages of any of them are right."""
     return slowdown.judge_slowed(slowed, orders, forward, backward, latency)
 
 
@@ -168,7 +182,7 @@ def gpipe_that_recomputes(count: int, devices: int, forward: float, backward: fl
 
 
 def slow_link(name: str, chunks: int | None = None, latency: float = LATENCY) -> Timeline:
-    """Return the step of task 2 under a schedule.
+    """Return the timeline of a step in the setting of task 2, with the named schedule.
 
     >>> float(slow_link("1f1b").makespan)
     1850.0
@@ -177,5 +191,5 @@ def slow_link(name: str, chunks: int | None = None, latency: float = LATENCY) ->
 
 
 def _memory_needed(timeline: Timeline) -> float:
-    """Return the most memory that a device needs, in activations of a microbatch. A second copy of the weights is included."""
+    """Return the largest memory of a device, in activations of a microbatch. It includes a second copy of the weights."""
     return float(timeline.peak_activations.max()) + SECOND_COPY * (timeline.schedule.copies - 1)

@@ -1,1 +1,1 @@
-"""Lab 15, imbalance: its tasks and builds."""
+"""Lab 15, imbalance: its tasks, and the cases and known mistakes of its coding task."""

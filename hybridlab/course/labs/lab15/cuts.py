@@ -1,4 +1,4 @@
-"""The models on which a student's partition is tried, and programs that cut them by a wrong rule."""
+"""The coding task ("build") of lab 15, a partition of layers: cases, known mistakes, examples and changed tasks ("twists")."""
 
 from collections.abc import Callable, Iterator, Sequence
 from itertools import accumulate, pairwise
@@ -14,20 +14,24 @@ from hybridlab.course.checking.maps import REVERSED, RUNNING_SUMS, Map, at, like
 from hybridlab.course.checking.twists import Example, Twist
 from hybridlab.errors import HybridLabError
 
-LONGEST_WORDS = 9  # layers of a model that is named by its times
+LONGEST_WORDS = 9  # a model with more layers is named by its number of layers, not by their times
+# Numbers of layers and of devices
 RANDOM_SIZES = ((3, 2), (4, 2), (4, 3), (5, 2), (5, 3), (6, 4), (7, 3), (8, 4), (9, 3), (9, 5), (12, 4), (15, 6), (20, 5), (24, 7))
-MOST_LAYERS, MOST_DEVICES = 200, 8  # of the largest model: it has 2.1e12 cuts, too many to try
+MOST_LAYERS, MOST_DEVICES = 200, 8  # the largest model; it has 2.1e12 cuts, too many to try them all
 
 
 def models_to_cut(rng: np.random.Generator) -> Iterator[Case]:
-    """Yield models from the smallest up, then one with too few layers; times are multiples of half a ms, which have exact sums."""
+    """Yield models, the small ones first. The last model has too few layers for its devices.
+
+    All times are multiples of half a ms, because floats add such numbers without rounding errors.
+    """
     yield _layers_of([5], 1)
     yield _layers_of([3, 4], 2)
-    yield _layers_of([1, 4, 4, 4, 11], 2)  # in a smaller model the results of several mistakes are equal
+    yield _layers_of([1, 4, 4, 4, 11], 2)  # in a smaller model, several known mistakes give equal results
     yield _layers_of([4, 2, 2], 2)
     yield _layers_of([2, 2, 6], 2)
     yield _layers_of([1, 4, 4, 4, 11], 1)
-    yield _layers_of([2, 8, 6, 3], 3)  # here the least sum of squares is another cut
+    yield _layers_of([2, 8, 6, 3], 3)  # here the cut with the least sum of squares is not the best cut
     yield _layers_of([0, 4, 4, 0, 6], 3)
     yield _layers_of([2, 9, 2, 2, 2], 5)
     for layers, devices in RANDOM_SIZES:
@@ -50,7 +54,10 @@ def _layers_of(times: Sequence[float] | Floats, devices: int, refused: bool = Fa
 
 
 def read_counts(result: Any) -> list[float]:
-    """Return the numbers of layers of the devices, as they were returned; the judge says which numbers they may be."""
+    """Return the numbers of layers on the devices, as the student's function returned them.
+
+    The judge checks later whether these numbers are a cut of the model.
+    """
     values = plain_values(result)
     wanted = "the function returns a list with the number of layers of each device, such as [4, 1]"
     if not isinstance(values, list) or isinstance(values, Unordered):
@@ -59,7 +66,7 @@ def read_counts(result: Any) -> list[float]:
 
 
 def loads_of(times: Floats, counts: Sequence[int]) -> Floats:
-    """Return the load of each device in ms: the sum of the times of its layers.
+    """Return the load of each device, which is the sum of the times of its layers, in ms.
 
     >>> loads_of(np.array([1, 4, 4, 11]), [3, 1]).tolist()
     [9.0, 11.0]
@@ -69,7 +76,11 @@ def loads_of(times: Floats, counts: Sequence[int]) -> Floats:
 
 
 def _filled(times: Floats, devices: int, full: Callable[[float, float, float], bool]) -> list[int]:
-    """Return the cut of a program that fills one device after the other; ``full`` gets its load, the next layer and the mean load."""
+    """Return the cut of a program that fills one device after the other.
+
+    ``full`` returns whether a device gets no more layers. It takes the load of the device, the time of the next layer and the mean load of
+    all devices, in ms.
+    """
     counts, load, mean = [0], 0.0, float(times.sum()) / devices
     for place, time in enumerate(times.tolist()):
         left = devices - len(counts)  # devices that have no layer yet
@@ -82,7 +93,10 @@ def _filled(times: Floats, devices: int, full: Callable[[float, float, float], b
 
 
 def _nearest_to_shares(times: Floats, devices: int) -> list[int]:
-    """Return the cut whose place d is the one that is nearest to d equal shares of the work."""
+    """Return the cut that has each of its ends as near to equal shares of the work as possible.
+
+    Device d - 1 ends at the layer up to which the sum of the times is nearest to d equal shares.
+    """
     ends = np.cumsum([0.0, *times])
     wanted = ends[-1] * np.arange(1, devices) / devices
     places = [int(np.abs(ends - share).argmin()) for share in wanted]
@@ -90,7 +104,7 @@ def _nearest_to_shares(times: Floats, devices: int) -> list[int]:
 
 
 def _of_the_rest(times: Floats, devices: int) -> list[int]:
-    """Return the cut of a program that gives each device the load nearest to the mean of what is left."""
+    """Return the cut of a program that fills one device after the other with about the mean load of all devices that are not yet filled."""
     counts: list[int] = []
     for left in range(devices, 1, -1):
         rest = times[sum(counts) :]
@@ -100,13 +114,13 @@ def _of_the_rest(times: Floats, devices: int) -> list[int]:
 
 
 def _heaviest_in_two(times: Floats, devices: int) -> list[int]:
-    """Return the cut of a program that cuts the heaviest part in two, again and again."""
+    """Return the cut of a program that cuts the heaviest piece of the model in two until each device has a piece."""
     parts = [times]
     while len(parts) < devices:
         place = max(range(len(parts)), key=lambda each: (parts[each].size > 1, parts[each].sum()))
         part = parts[place]
         if part.size < 2:
-            raise HybridLabError("no part has two layers", "no-result")
+            raise HybridLabError("no piece of the model has two layers", "no-result")
         cut = min(range(1, part.size), key=lambda each: max(part[:each].sum(), part[each:].sum()))
         parts[place : place + 1] = [part[:cut], part[cut:]]
     return [part.size for part in parts]
@@ -115,7 +129,9 @@ def _heaviest_in_two(times: Floats, devices: int) -> list[int]:
 def _least_squares(times: Floats, devices: int) -> list[int]:
     """Return the cut with the least sum of squared loads, by dynamic programming."""
     ends = np.cumsum([0.0, *times])
-    squares = np.where(np.tri(ends.size, k=-1, dtype=bool), (ends[:, None] - ends) ** 2, np.inf)  # of the layers from a column to a row
+    squares = np.where(
+        np.tri(ends.size, k=-1, dtype=bool), (ends[:, None] - ends) ** 2, np.inf
+    )  # [row, column]: the squared load of the layers from column to row - 1
     least, starts = squares[:, 0], []
     for _ in range(devices - 1):
         sums = least + squares
@@ -128,7 +144,7 @@ def _least_squares(times: Floats, devices: int) -> list[int]:
 
 
 def _in_any_order(times: Floats, devices: int) -> list[int]:
-    """Return the numbers of layers if each layer, the longest first, goes to the device with the least load."""
+    """Return the numbers of layers if a program takes the longest layers first and gives each layer to the device with the least load."""
     loads, counts = [0.0] * devices, [0] * devices
     for time in sorted(times.tolist(), reverse=True):
         device = loads.index(min(loads))
@@ -140,42 +156,42 @@ def _in_any_order(times: Floats, devices: int) -> list[int]:
 MISTAKES = (
     KnownMistake(
         "equal-numbers",
-        "this gives each device the same number of layers: layers take different times, so compare the loads",
+        "your function gives each device the same number of layers: layers take different times, so compare the loads",
         lambda times, devices: [part.size for part in np.array_split(times, devices)],
     ),
     KnownMistake(
         "up-to-the-mean",
-        "this fills each device up to the mean load, and the last device gets all that is left, which can be the largest load",
+        "your function fills each device up to the mean load: the last device gets all other layers, and its load can be the largest",
         lambda times, devices: _filled(times, devices, lambda load, time, mean: load + time > mean),
     ),
     KnownMistake(
         "past-the-mean",
-        "this gives layers to a device until it reaches the mean load: the last of these layers can make it too heavy",
+        "your function gives layers to a device until it reaches the mean load: the last of these layers can make its load too large",
         lambda times, devices: _filled(times, devices, lambda load, time, mean: load >= mean),
     ),
     KnownMistake(
         "nearest-to-equal-shares",
-        "this cuts where the sum of the times is nearest to equal shares: each cut is chosen alone, but a load depends on two cuts",
+        "your function cuts where the sum of the times is nearest to equal shares: but a load depends on two cuts, so choose them together",
         _nearest_to_shares,
     ),
     KnownMistake(
         "mean-of-the-rest",
-        "this gives each device about the mean of what is left, and never moves a cut again: the devices after it can then get too much",
+        "your function gives each device about the mean load of the remaining ones, and moves no cut later: the last ones can get too much",
         _of_the_rest,
     ),
     KnownMistake(
         "least-squares",
-        "this makes the sum of the squared loads least: the slowest device alone decides, so make the largest load least",
+        "your function minimises the sum of the squared loads: only the slowest device counts, so minimise the largest load",
         _least_squares,
     ),
     KnownMistake(
         "heaviest-in-two",
-        "this cuts the heaviest part in two again and again: with more devices the earlier cuts must be able to move",
+        "your function cuts the heaviest piece in two again and again: with more devices the earlier cuts must be able to move",
         _heaviest_in_two,
     ),
     KnownMistake(
         "in-any-order",
-        "this gives each layer to the device with the least load: a device has consecutive layers, because the model runs in order",
+        "your function gives each layer to the device with the least load: a device must have layers in a row, because they run in order",
         _in_any_order,
     ),
 )

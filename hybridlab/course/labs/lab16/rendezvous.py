@@ -1,4 +1,8 @@
-"""A student's lists of actions, in which a send waits until its receiver takes the message: the judge, the cases, mistakes and twists."""
+"""The coding task ("build") of lab 16, lists of actions: judge, cases, known mistakes, examples and changed tasks ("twists").
+
+An action runs an operation, sends its output, or receives an input. A send waits until the other rank receives, and a receive waits until
+the other rank sends.
+"""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -18,19 +22,19 @@ from hybridlab.errors import Deadlock, HybridLabError
 from hybridlab.schedule import Action, Schedule, inputs_from_others, read_action
 from hybridlab.schedules import REGISTRY
 
-Plans = list[list[Action]]  # the actions of each rank
-Fault = tuple[str, str]  # a code and a sentence
-MOST_NAMED = 4  # ranks of a circle in a sentence
+Plans = list[list[Action]]  # for each rank, its list of actions
+Fault = tuple[str, str]  # the code of a fault, and the sentence for the student
+MOST_NAMED = 4  # a sentence about a circle names at most this number of ranks
 WAITS = {"send": "until rank {peer} receives it", "receive": "until rank {peer} sends it"}
 
 
 def of_every_rank(call: Callable[..., Any], orders: list[str], needs: dict[str, str]) -> list[Any]:
-    """Return what a function returns for each rank."""
+    """Return the results of the student's function for all ranks, in a list."""
     return [call(orders, needs, rank) for rank in range(len(orders))]
 
 
 def read_plans(result: Any) -> Plans:
-    """Return the actions of each rank, or raise an error if something else was returned."""
+    """Return the list of actions of each rank. Raise an error if a result is not a list of actions."""
     return [_read_plan(rank, plan) for rank, plan in enumerate(result)]
 
 
@@ -45,7 +49,10 @@ def _read_plan(rank: int, plan: Any) -> list[Action]:
 
 
 def judge_plans(plans: Plans, orders: list[str], needs: dict[str, str]) -> Feedback:
-    """Judge the actions of all ranks for one order: first each list alone, then all lists together on a clock of 1 ms an operation."""
+    """Return the feedback on the lists of all ranks for one order.
+
+    First each list is checked alone. Then all lists are simulated together, with 1 ms for each operation.
+    """
     lines = [line.split() for line in orders]
     fault = _fault_of_lists(plans, lines, needs)
     if fault is not None:
@@ -59,12 +66,12 @@ def judge_plans(plans: Plans, orders: list[str], needs: dict[str, str]) -> Feedb
     if takes == own:
         return right()
     first = min((op for op in alone if clock.starts[op] > alone[op]), key=lambda op: (clock.starts[op], op))
-    late = f"{first} starts at {clock.starts[first]:g} ms and could start at {alone[first]:g} ms; {clock.reason(first)}"
-    return wrong("longer", f"nobody waits for ever, but with 1 ms for each operation the step takes {takes:g} ms, not {own:g} ms: {late}")
+    late = f"{first} starts at {clock.starts[first]:g} ms, but it could start at {alone[first]:g} ms; {clock.reason(first)}"
+    return wrong("longer", f"no rank waits for ever, but with 1 ms for each operation the step takes {takes:g} ms, not {own:g} ms: {late}")
 
 
 def starts_alone(lines: Sequence[Sequence[str]], needs: Mapping[str, str]) -> dict[str, float]:
-    """Return when each operation starts if messages need no time and nobody waits to send; every operation takes 1 ms.
+    """Return the start of each operation in ms if messages take no time and no send waits. Every operation takes 1 ms.
 
     >>> starts_alone([["0F0", "0B0"], ["1F0", "1B0"]], {"1F0": "0F0", "0B0": "1B0"})
     {'0F0': 0.0, '1F0': 1.0, '1B0': 2.0, '0B0': 3.0}
@@ -83,7 +90,7 @@ def starts_alone(lines: Sequence[Sequence[str]], needs: Mapping[str, str]) -> di
 
 
 def last_actions(plans: Plans) -> list[Action]:
-    """Return the action at which each rank stands in the end."""
+    """Return for each rank the action at which it waits for ever. If it does not wait, return its last action."""
     clock = Clock(plans)
     clock.run()
     return [clock.standing(rank) for rank in range(len(plans))]
@@ -91,10 +98,20 @@ def last_actions(plans: Plans) -> list[Action]:
 
 @dataclass
 class Clock:
-    """A run of all lists, in which messages need no time, but a send waits for its receiver, and a receive for its sender.
+    """A simulation of the lists of all ranks. Each operation takes 1 ms, and messages take no time.
 
-    ``starts`` has the start of each operation in ms, ``stuck`` the ranks that wait for ever, and ``waits`` for each rank the actions at
-    which it has waited, each with the time at which the wait ended.
+    A send waits until the other rank receives, and a receive waits until the other rank sends.
+
+    Parameters
+    ----------
+    plans : list of list of Action
+        The actions of each rank.
+    starts : dict
+        The start of each operation in ms.
+    stuck : list of int
+        The ranks that wait for ever.
+    waits : dict
+        For each rank, the actions at which it has waited, each with the time in ms when the wait ended.
     """
 
     plans: Plans
@@ -103,7 +120,7 @@ class Clock:
     waits: dict[int, list[tuple[Action, float]]] = field(default_factory=dict)
 
     def run(self) -> None:
-        """Run the lists until they end, or until all ranks that are left wait."""
+        """Run the lists until all of them end, or until every rank that has not ended waits."""
         self._now, self._at = [0.0] * len(self.plans), [0] * len(self.plans)
         self.waits = {rank: [] for rank in range(len(self.plans))}
         moved = True
@@ -112,7 +129,7 @@ class Clock:
         self.stuck = [rank for rank, plan in enumerate(self.plans) if self._at[rank] < len(plan)]
 
     def _go_on(self, rank: int) -> bool:
-        """Run the actions of a rank until it waits; return whether it ran any."""
+        """Run the actions of a rank until it waits or ends. Return whether it ran any action."""
         before = self._at[rank]
         while (action := self._next(rank)) is not None:
             if action.verb == "run":
@@ -130,7 +147,10 @@ class Clock:
         return plan[self._at[rank]] if self._at[rank] < len(plan) else None
 
     def _meets(self, rank: int, action: Action) -> bool:
-        """Return whether the other rank of a message is ready for it now; both then go on at the same time."""
+        """Return whether the other rank of a message has come to the message, too.
+
+        If so, both ranks pass the message at the same time: the later of their two times.
+        """
         verb = "receive" if action.verb == "send" else "send"
         if self._next(action.peer) != Action(verb, action.op, rank):
             return False
@@ -142,11 +162,11 @@ class Clock:
         return True
 
     def standing(self, rank: int) -> Action:
-        """Return the action at which a rank waits for ever, or its last one."""
+        """Return the action at which a rank waits for ever. If it does not wait, return its last action."""
         return self.plans[rank][min(self._at[rank], len(self.plans[rank]) - 1)]
 
     def circle(self) -> str:
-        """Return a sentence about ranks that wait for each other in a circle."""
+        """Return a sentence that names the ranks that wait for each other in a circle, and their actions."""
         rank, seen = self.stuck[0], list[int]()
         while rank not in seen:
             seen.append(rank)
@@ -160,21 +180,24 @@ class Clock:
         return "; ".join(parts) + (f"; {counted(more, 'more rank')} in the circle" if more > 0 else "")
 
     def reason(self, op: str) -> str:
-        """Return what the rank of a late operation has waited for."""
+        """Return a sentence about the last wait of a rank before its late operation ``op``."""
         rank = next(rank for rank, plan in enumerate(self.plans) if Action("run", op) in plan)
         action, until = max((wait for wait in self.waits[rank] if wait[1] <= self.starts[op]), key=lambda wait: wait[1])
-        return f"before it rank {rank} waits at '{action}' until {until:g} ms"
+        return f"before this operation, rank {rank} waits at '{action}' until {until:g} ms"
 
 
 def _fault_of_lists(plans: Plans, lines: list[list[str]], needs: Mapping[str, str]) -> Fault | None:
-    """Return what is wrong with the lists before anybody waits; None if each operation runs in its place and each message is there once."""
+    """Return the first fault of a single list, or None if there is none.
+
+    The lists have no such fault if each rank runs the operations of its line in order, and sends and receives each message once.
+    """
     home = {op: rank for rank, line in enumerate(lines) for op in line}
     reader = {source: op for op, source in needs.items()}
     for rank, plan in enumerate(plans):
         left, done = list(lines[rank]), set[Action]()
         for action in plan:
             if action.op not in home:
-                return "unknown-operation", f"rank {rank} has '{action}', but no line has an operation {action.op}"
+                return "unknown-operation", f"rank {rank} has the action '{action}', but no line of `orders` has an operation {action.op}"
             check = {"run": _fault_of_run, "send": _fault_of_send, "receive": _fault_of_receive}[action.verb]
             fault = check(action, _Place(rank, left, done, home, needs, reader))
             if fault is not None:
@@ -183,7 +206,7 @@ def _fault_of_lists(plans: Plans, lines: list[list[str]], needs: Mapping[str, st
                 left.pop(0)
             done.add(action)
         if left:
-            return "missing-operation", f"rank {rank} never runs {left[0]}: its list goes on to the end of its line"
+            return "missing-operation", f"rank {rank} never runs {left[0]}: its list must run all operations of its line"
         for op in lines[rank]:
             if op in reader and not any(each.verb == "send" and each.op == op for each in done):
                 return "not-sent", f"rank {rank} never sends {op}, but rank {home[reader[op]]} needs it for {reader[op]}"
@@ -192,7 +215,22 @@ def _fault_of_lists(plans: Plans, lines: list[list[str]], needs: Mapping[str, st
 
 @dataclass(frozen=True)
 class _Place:
-    """Where a rank stands in its list: what its line still has, what it has done, and what is known about all operations."""
+    """The state of a rank at one action of its list.
+
+    Parameters
+    ----------
+    rank : int
+    left : list of str
+        The operations of its line that it has not run yet.
+    done : set of Action
+        The actions before this one.
+    home : mapping
+        The rank of each operation.
+    needs : mapping
+        For an operation, the operation on another rank whose output it needs.
+    reader : mapping
+        For an operation, the operation on another rank that needs its output.
+    """
 
     rank: int
     left: list[str]
@@ -212,7 +250,7 @@ def _fault_of_run(action: Action, at: _Place) -> Fault | None:
     if not at.left or at.left[0] != op:
         return "another-order", f"rank {rank} runs {op} where its line has {at.left[0] if at.left else 'nothing more'}"
     if op in at.needs and not at.has("receive", at.needs[op]):
-        return "before-its-input", f"rank {rank} runs {op}, but it has not received {at.needs[op]} by then"
+        return "before-its-input", f"rank {rank} runs {op} before it receives {at.needs[op]}, which {op} needs"
     return None
 
 
@@ -221,30 +259,35 @@ def _fault_of_send(action: Action, at: _Place) -> Fault | None:
     if at.home[op] != rank:
         return "not-its-output", f"rank {rank} sends {op}, but rank {at.home[op]} makes it"
     if op not in at.reader:
-        return "nobody-needs-it", f"rank {rank} sends {op}, but no other rank needs it"
+        return "nobody-needs-it", f"rank {rank} sends {op}, but no other rank needs its output"
     to = at.home[at.reader[op]]
     if action.peer != to:
-        return "wrong-receiver", f"rank {rank} sends {op} to {action.peer}, but {at.reader[op]}, which needs it, is on rank {to}"
+        return (
+            "wrong-receiver",
+            f"rank {rank} sends {op} to {action.peer}, but {at.reader[op]} needs it, and {at.reader[op]} is on rank {to}",
+        )
     if not at.has("run", op):
-        return "not-made-yet", f"rank {rank} sends {op} before it runs it"
+        return "not-made-yet", f"rank {rank} sends {op} before it runs {op}"
     if at.has("send", op):
-        return "sent-twice", f"rank {rank} sends {op} twice: its receiver takes it once"
+        return "sent-twice", f"rank {rank} sends {op} twice: the other rank receives it once, so send it once"
     return None
 
 
 def _fault_of_receive(action: Action, at: _Place) -> Fault | None:
     rank, op = at.rank, action.op
     if op not in at.reader or at.home[at.reader[op]] != rank:
-        return "not-its-input", f"rank {rank} receives {op}, but none of its operations needs it from another rank"
+        return "not-its-input", f"rank {rank} receives {op}, but none of its operations needs {op} from another rank"
     if action.peer != at.home[op]:
         return "wrong-sender", f"rank {rank} receives {op} from {action.peer}, but rank {at.home[op]} makes it"
     if at.has("receive", op):
-        return "received-twice", f"rank {rank} receives {op} twice: its sender sends it once"
+        return "received-twice", f"rank {rank} receives {op} twice: the other rank sends it once, so receive it once"
     return None
 
 
 SIZES = [(1, 1), (1, 3), (2, 1), (2, 2), (2, 3), (3, 2), (3, 3), (3, 5), (4, 4), (4, 8), (5, 7), (2, 12)]  # devices and microbatches
+# Further schedules, with their numbers of devices and microbatches
 OTHERS = [("eager-1f1b", 3, 6), ("zb-h1", 3, 5), ("interleaved", 2, 4), ("hanayo", 3, 6), ("zb-v", 3, 6), ("looped-bfs", 3, 3)]
+# Orders that cannot run, by their name in the feedback, with the arguments ``orders`` and ``needs``
 CANNOT_RUN = {
     "2 lines that wait for each other": (["0F0 0B0 0F1 0B1", "1F0 1F1 1B0 1B1"], {"1F0": "0F0", "1F1": "0F1", "0B0": "1B0", "0B1": "1B1"}),
     "the lines ['0B0 0F0', '1F0 1B0']": (["0B0 0F0", "1F0 1B0"], {"1F0": "0F0", "0B0": "1B0"}),
@@ -253,7 +296,7 @@ Rule = Callable[["Rounds"], None]
 
 
 def orders_to_connect(rng: np.random.Generator) -> Iterator[Case]:
-    """Yield orders that can run, from the smallest up, and then two that cannot."""
+    """Yield orders that can run, small ones first, and then two orders that cannot run."""
     for devices, microbatches in SIZES:
         size = f"{counted(devices, 'device')} and {counted(microbatches, 'microbatch')}"
         if microbatches > 1:
@@ -273,7 +316,9 @@ def _connected(words: str, lines: list[str]) -> Case:
 
 
 class Rounds:
-    """Programs with known mistakes: in each round, every rank whose next operation has its input gets its actions.
+    """The lists of actions that a program writes round by round. The programs with known mistakes use this class.
+
+    In each round, every rank whose next operation has its input gets further actions.
 
     Parameters
     ----------
@@ -289,7 +334,7 @@ class Rounds:
         self.ran: set[str] = set()
 
     def able(self) -> list[str]:
-        """Return the operations that can run now."""
+        """Return the operations that can run in the next round: the next one of each rank if its input has been computed."""
         able = [line[0] for line in self.left if line and (line[0] not in self.needs or self.needs[line[0]] in self.ran)]
         if not able:
             raise Deadlock("these orders cannot run", "deadlock")
@@ -302,23 +347,23 @@ class Rounds:
         self.ran.add(op)
 
     def send(self, op: str) -> None:
-        """Add that an output is sent, if another rank needs it."""
+        """Add the send of the output of ``op`` to the list of its rank, if another rank needs this output."""
         if op in self.reader:
             self.plans[self.home[op]].append(f"send {op} to {self.home[self.reader[op]]}")
 
     def receive(self, op: str) -> None:
-        """Add that the output that an operation needs is received, if it comes from another rank."""
+        """Add the receive of the input of ``op`` to the list of its rank, if this input comes from another rank."""
         if op in self.needs:
             self.plans[self.home[op]].append(f"receive {self.needs[op]} from {self.home[self.needs[op]]}")
 
     def both(self, op: str) -> None:
-        """Add a message to the lists of both ranks."""
+        """Add the message with the input of ``op`` to both lists: the send on one rank, the receive on the other."""
         self.send(self.needs.get(op, ""))
         self.receive(op)
 
 
 def _by_rounds(rule: Rule) -> Callable[..., Any]:
-    """Return a program that follows a rule in each round."""
+    """Return a program that applies a rule in each round until all operations are in the lists."""
 
     def result(orders: list[str], needs: dict[str, str]) -> list[list[str]]:
         rounds = Rounds(orders, needs)
@@ -330,7 +375,7 @@ def _by_rounds(rule: Rule) -> Callable[..., Any]:
 
 
 def _of_each_rank(rule: Callable[[Rounds, list[str]], None], orders: list[str], needs: dict[str, str]) -> list[list[str]]:
-    """Return what a program does that looks at the line of one rank alone."""
+    """Return the lists of a program that writes the list of each rank from the line of this rank alone."""
     rounds = Rounds(orders, needs)
     for line in [list(line) for line in rounds.left]:
         rule(rounds, line)
@@ -338,7 +383,7 @@ def _of_each_rank(rule: Callable[[Rounds, list[str]], None], orders: list[str], 
 
 
 def as_it_comes(orders: list[str], needs: dict[str, str]) -> list[list[str]]:
-    """Return the actions of all ranks if each receives, runs and sends by its own line alone."""
+    """Return the actions of all ranks if each rank follows its own line: receive the input, run, send the output."""
     return _of_each_rank(_by_its_own_line, orders, needs)
 
 
@@ -419,51 +464,60 @@ def _per_operation(rounds: Rounds) -> None:
 MISTAKES = (
     KnownMistake(
         "as-it-comes",
-        "each rank receives, runs and sends by its own line: two neighbours that send to each other then wait for ever",
+        "each rank receives, runs and sends in the order of its own line: two neighbours that send to each other wait for ever",
         as_it_comes,
     ),
     KnownMistake(
         "receives-ahead",
-        "each rank waits for its next input before it sends its output: then nobody sends",
+        "in your lists each rank waits for its next input before it sends its output: then no rank sends",
         partial(_of_each_rank, _receives_ahead),
     ),
     KnownMistake(
         "even-and-odd",
-        "even ranks send first and odd ranks receive first: this helps in a ring, but here two neighbours can be in different phases",
+        "even ranks send first and odd ranks receive first: this order helps in a ring, but here two neighbours can be in different phases",
         partial(_of_each_rank, _by_even_and_odd),
         under={
-            "ranks-from-1": "odd ranks send first and even ranks receive first: this helps in a ring, but here two neighbours can be in "
-            "different phases"
+            "ranks-from-1": "odd ranks send first and even ranks receive first: this order helps in a ring, but here two neighbours can be "
+            "in different phases"
         },
     ),
     KnownMistake(
         "sends-at-the-end",
-        "outputs are sent at the end, but others need them before",
+        "your ranks send all outputs at the end, but other ranks need them earlier",
         partial(_of_each_rank, _sends_at_the_end),
     ),
-    KnownMistake("no-messages", "your ranks run their lines, but nobody sends or receives", partial(_of_each_rank, _without_messages)),
-    KnownMistake("one-way", "the outputs of forwards are sent; those of backwards are messages, too", partial(_of_each_rank, _one_way)),
+    KnownMistake("no-messages", "your ranks run their lines, but no rank sends or receives", partial(_of_each_rank, _without_messages)),
+    KnownMistake(
+        "one-way",
+        "your ranks send only the outputs of forwards: the outputs of backwards are messages, too",
+        partial(_of_each_rank, _one_way),
+    ),
     KnownMistake(
         "one-at-a-time",
-        "one operation runs at a time in your common order: operations of several ranks belong to the same round",
+        "your lists run one operation after the other: operations of several ranks belong to the same round",
         _by_rounds(_one_at_a_time),
     ),
     KnownMistake(
         "sends-first",
-        "in a round all ranks send before they receive: put both ends of a message into the two lists before the next message",
+        "in your rounds all ranks send before they receive: put a message into both lists before the next message",
         _by_rounds(_sends_first),
     ),
-    KnownMistake("runs-first", "in a round operations run before their messages have come", _by_rounds(_runs_first)),
+    KnownMistake(
+        "runs-first",
+        "in your rounds operations run before their messages arrive: put all messages of the round before its operations",
+        _by_rounds(_runs_first),
+    ),
     KnownMistake(
         "operation-by-operation",
-        "in a round each message comes just before its operation, so a rank that runs first sends late: "
-        "first all messages of the round, then its operations",
+        "in your rounds each message comes just before its operation, so a rank that runs an operation first sends late: "
+        "put all messages of the round first, then its operations",
         _by_rounds(_per_operation),
     ),
 )
 
 
-Change = Callable[[Action, tuple[Any, ...]], Action]  # of a message; also gets the arguments of the call
+# A function that changes a message. It takes the message and the arguments of the student's function.
+Change = Callable[[Action, tuple[Any, ...]], Action]
 
 
 def _with_entries(plan: Any, change: Callable[[Any], Any]) -> Any:
@@ -473,13 +527,13 @@ def _with_entries(plan: Any, change: Callable[[Any], Any]) -> Any:
 
 
 def _of_messages(apply: Change, undo: Change) -> Map:
-    """Return the map that changes the messages in a list of actions."""
+    """Return the map that changes each message in a list of actions, and changes it back."""
 
     def changed(entry: Any, change: Change, case: tuple[Any, ...]) -> Any:
         try:
             action = read_action(entry)
         except HybridLabError:
-            return entry  # the judge says that it is no action
+            return entry  # the judge reports entries that are not actions
         return entry if action.verb == "run" else str(change(action, case))
 
     return Map(
@@ -489,7 +543,7 @@ def _of_messages(apply: Change, undo: Change) -> Map:
 
 
 def _readers(needs: Mapping[str, str]) -> dict[str, str]:
-    """Return for each operation the one on another rank that needs its output."""
+    """Return for each operation the operation on another rank that needs its output."""
     return {source: op for op, source in needs.items()}
 
 

@@ -27,33 +27,41 @@ from hybridlab.schedule import Schedule, inputs_from_others, read_action
 from hybridlab.schedules import build
 from hybridlab.simulation import simulate
 
-DEVICES, SLOWER = 4, 1.5  # the number of ranks, and the factor by which one of them is slower
-RANKS, MICROBATCHES = 3, 4  # of task 3
+DEVICES, SLOWER = 4, 1.5  # the number of ranks, and how many times as slow the slow stage is
+RANKS, MICROBATCHES = 3, 4  # the sizes of task 3
 
 
 @number_task("lab16.t1", title="A signed error", draws={"microbatches": (8, 9, 10, 11, 12), "late": (17, 23, 29, 34)})
 @cache
 def a_signed_error(microbatches: int = 8, late: int = 28) -> Question:
-    """Ask for the error of a prediction in per cent of the measured step."""
+    """Ask for the signed error of a predicted step, in per cent of the measured step."""
     predicted = formulas.one_f_one_b_makespan(DEVICES, microbatches, 20, 40)
     measured = predicted + late
     truth = 100 * (predicted / measured - 1)
     error = Number(
         "an error in %",
         truth,
-        hint="the error is not {value} %: divide what is predicted by what is measured, and subtract 1",
+        hint="the error is not {value} %: divide the predicted step by the measured step, and subtract 1",
         mistakes=[
-            (-truth, "sign", "an error is predicted / measured - 1: a prediction that is too short has an error below 0"),
-            (100 * late / predicted, "of-the-prediction", "this is the share of the prediction by which the measurement is longer"),
+            (
+                -truth,
+                "sign",
+                "your sign is wrong: the error is predicted / measured - 1, so a prediction that is too short has an error below 0",
+            ),
+            (
+                100 * late / predicted,
+                "of-the-prediction",
+                "your answer is how much longer the measured step is, in % of the prediction: give the error in % of the measured step",
+            ),
             (
                 -100 * late / predicted,
                 "divided-by-the-prediction",
-                "you have divided by the prediction: the measured step is what really took place, so divide by it",
+                "you have divided by the prediction: divide by the measured step, because it is what really took place",
             ),
-            (truth / 100, "share", "this is the error as a share: give it in %"),
-            (-late, "ms", "this is the difference in ms: give it in % of the measured step"),
-            (late, "ms-and-sign", "this is how many ms the measured step is longer: give the error of the prediction in %"),
-            (100 + truth, "not-less-one", "this is predicted / measured in %: the error is what is missing to 100 %"),
+            (truth / 100, "share", "your answer is the error as a share: give the error in %"),
+            (-late, "ms", "your answer is the difference in ms: give the difference in % of the measured step"),
+            (late, "ms-and-sign", "your answer is how many ms the measured step is longer: give the error of the prediction in %"),
+            (100 + truth, "not-less-one", "your answer is predicted / measured in %: subtract 100 %"),
         ],
         decimals=1,
         example="2.5",
@@ -70,7 +78,7 @@ def a_signed_error(microbatches: int = 8, late: int = 28) -> Question:
 )
 @cache
 def one_slow_stage(microbatches: int = 8, forward: int = 20, slow: int = 2) -> Question:
-    """Ask for the makespan of GPipe if one of four stages is slower."""
+    """Ask for the makespan of GPipe in ms if one of four stages is slower."""
     times = np.full(DEVICES, float(forward))
     times[slow] *= SLOWER
     backward = 2 * times
@@ -85,22 +93,30 @@ def one_slow_stage(microbatches: int = 8, forward: int = 20, slow: int = 2) -> Q
     step = Number(
         "a time in ms",
         truth,
-        hint="GPipe does not take {value} ms: its first microbatch goes through all stages, and each other one follows after how many ms?",
+        hint="GPipe does not take {value} ms: its first microbatch goes through all stages. After how many ms does each next one follow?",
         mistakes=[
             (
                 closed(float(times.mean()), float(backward.mean())),
                 "mean-times",
-                "this is the formula with the mean times: microbatches leave the slow stage at its own pace, not at the mean pace",
+                "your answer is the formula with the mean times: microbatches leave the slow stage at its pace, not at the mean pace",
             ),
             (
                 closed(float(times.max()), float(backward.max())),
                 "all-slow",
-                "this is a pipeline in which all stages are slow: fill and drain go through the other stages faster",
+                "your answer is the step if all stages are slow: fill and drain go through the other stages faster",
             ),
-            (closed(forward, 2 * forward), "no-slow-stage", "this is the step without a slow stage"),
-            (busy, "slow-stage-alone", "this is the work of the slow stage alone: the others come before its first and after its last"),
-            (ahead, "forwards-alone", "these are the forwards: the backwards come after them, in the same way"),
-            (slowed_fill, "slow-fill", "you have slowed down fill and drain: the slow stage delays every microbatch but one"),
+            (
+                closed(forward, 2 * forward),
+                "no-slow-stage",
+                "your answer is the step without a slow stage: the slow stage delays the microbatches",
+            ),
+            (
+                busy,
+                "slow-stage-alone",
+                "your answer is the work of the slow stage alone: add the other stages, before its first operation and after its last one",
+            ),
+            (ahead, "forwards-alone", "your answer is the time of the forwards: add the backwards, which follow in the same way"),
+            (slowed_fill, "slow-fill", "your answer slows down only fill and drain: the slow stage delays every microbatch but one"),
         ],
         decimals=1,
         example="725",
@@ -121,7 +137,7 @@ def one_slow_stage(microbatches: int = 8, forward: int = 20, slow: int = 2) -> Q
     points=3,
 )
 def who_waits_for_whom(answer: Any) -> Feedback:
-    """Judge at which action each rank of 1F1B stands if it receives, runs and sends by its own line alone."""
+    """Judge at which action each rank of 1F1B waits for ever if it receives, runs and sends in the order of its own line."""
     texts = require_parts(answer, RANKS, "a list of 3 actions, one for each rank")
     lines = lines_of_schedule("1f1b", RANKS, MICROBATCHES)
     needs = inputs_from_others(Schedule.parse("\n".join(lines)))
@@ -129,13 +145,13 @@ def who_waits_for_whom(answer: Any) -> Feedback:
     for rank, (text, stands) in enumerate(zip(texts, last_actions(plans), strict=True)):
         action = read_action(require_text(text, "an action", "send 0F1 to 1"))
         if action.verb == "run":
-            return wrong("runs", f"rank {rank} does not stand at '{action}' for ever: an operation ends")
+            return wrong("runs", f"rank {rank} does not wait at '{action}' for ever: an operation ends, so name a send or a receive")
         if action not in plans[rank]:
             raise HybridLabError(f"'{action}' is not in the list of rank {rank}", "not-in-the-list")
         if plans[rank].index(action) < plans[rank].index(stands):
-            return wrong("gets-past", f"rank {rank} gets past '{action}': rank {action.peer} comes to the other end of this message")
+            return wrong("gets-past", f"rank {rank} gets past '{action}': rank {action.peer} comes to this message, too")
         if action != stands:
-            return wrong("never-gets-there", f"rank {rank} never gets to '{action}': it waits for ever before it")
+            return wrong("never-gets-there", f"rank {rank} never gets to '{action}': it waits for ever at an earlier action")
     return right("ranks 1 and 2 send to each other, and neither receives; rank 0 waits because rank 1 does not go on")
 
 

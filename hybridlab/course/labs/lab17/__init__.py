@@ -1,1 +1,1 @@
-"""Lab 17, design your own: its tasks and builds."""
+"""Lab 17, schedules of your own: its tasks, and the cases and known mistakes of its coding task."""

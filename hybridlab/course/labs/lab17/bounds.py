@@ -1,4 +1,4 @@
-"""The build of lab 17, a lower bound of the makespan: its cases, what it is compared with, its known mistakes and its twists."""
+"""The coding task ("build") of lab 17, a lower bound of the makespan: cases, judge, known mistakes and changed tasks ("twists")."""
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
@@ -16,20 +16,21 @@ from hybridlab.course.checking.checking import Feedback, right, wrong
 from hybridlab.course.checking.maps import REVERSED, RUNNING_SUMS, Map, each_number, one_way, scaled
 from hybridlab.course.checking.twists import Example, Twist
 
-Times = Sequence[float]  # of each device, in ms
+Times = Sequence[float]  # one time for each device, in ms
 
-WITHIN = 1e-6  # ms
-GB_EACH = 0.5  # of an activation, under a twist
+WITHIN = 1e-6  # ms; smaller differences come from rounding
+GB_EACH = 0.5  # the memory of one activation in GB, under the twist "memory-in-gb"
+# Devices, microbatches and cap, the number of activations that fit on a device
 SIZES = ((1, 3, 1), (2, 1, 1), (2, 3, 3), (3, 2, 1), (2, 4, 1), (3, 4, 2), (3, 7, 3), (4, 6, 2), (4, 8, 8), (5, 9, 3), (6, 12, 4))
 RANDOM_CASES = 12
 
 
 def steps_to_bound(rng: np.random.Generator) -> Iterator[Case]:
-    """Yield sizes with equal devices from the smallest up, then unequal devices with a latency."""
+    """Yield cases for the bound: first equal devices, from small to large, then unequal devices with a latency."""
     yield _step_case(1, 1, [3], [5], 0)
     yield _step_case(3, 2, [10, 10], [20, 20], 0)
     yield _step_case(4, 2, [10, 10, 10], [20, 20, 20], 0)
-    yield _step_case(3, 3, [12, 8, 10], [20, 28, 18], 2)  # with equal devices the results of several mistakes are equal
+    yield _step_case(3, 3, [12, 8, 10], [20, 28, 18], 2)  # with equal devices, several known mistakes give equal results
     for devices, microbatches, cap in SIZES:
         forward, backward, latency = (int(rng.integers(low, high)) for low, high in ((5, 15), (10, 30), (0, 4)))
         yield _step_case(microbatches, cap, [forward] * devices, [backward] * devices, latency)
@@ -48,12 +49,16 @@ def _step_case(microbatches: int, cap: int, forward: list[float], backward: list
 
 
 def read_time(result: Any) -> float:
-    """Return the bound that the function has returned, in ms."""
+    """Return the bound that the student's function returned, in ms."""
     return require_number(plain_values(result), "a bound in ms", "210")
 
 
 def judge_bound(answer: float, microbatches: int, cap: int, forward: Times, backward: Times, latency: float) -> Feedback:
-    """Judge a bound: no known order is shorter, and the bound is at least as high as the highest of those in the text."""
+    """Judge a bound in ms. It is right if two things hold.
+
+    1. It is not above the makespan of an order that a quick search finds.
+    2. It is not below the highest of the bounds that the lab's page derives.
+    """
     reached = _known_makespan(microbatches, cap, tuple(forward), tuple(backward), latency)
     if answer > reached + WITHIN:
         return wrong("above-an-order", f"your bound is {answer:g} ms, but an order within this memory takes {reached:g} ms")
@@ -63,12 +68,15 @@ def judge_bound(answer: float, microbatches: int, cap: int, forward: Times, back
         if full:
             times = "once" if full == 1 else f"{full} times"
             return wrong("too-low-in-this-memory", f"{low}: device 0 is full {times} before the last microbatches can enter")
-        return wrong("too-low", f"{low}: look at device {device}, from the start of the step to its end")
+        return wrong("too-low", f"{low}: add what comes before the work of device {device}, this work, and what comes after it")
     return right()
 
 
 def _terms(microbatches: int, cap: int, forward: Times, backward: Times, latency: float) -> Iterator[tuple[float, int, int]]:
-    """Yield each bound of the text, with its device and with the number of times that device 0 must have been full."""
+    """Yield each bound that the lab's page derives: the bound in ms, its device, and how many times device 0 must be full.
+
+    Device 0 is full if it holds as many activations as its memory has room for.
+    """
     heads, tails = (
         [sum_before + latency * device for device, sum_before in enumerate(accumulate([0.0, *times[:-1]]))] for times in (forward, backward)
     )
@@ -81,7 +89,7 @@ def _terms(microbatches: int, cap: int, forward: Times, backward: Times, latency
 
 @lru_cache(maxsize=4096)
 def _known_makespan(microbatches: int, cap: int, forward: tuple[float, ...], backward: tuple[float, ...], latency: float) -> float:
-    """Return the makespan of an order within the memory that a quick search finds, in ms."""
+    """Return the makespan of the order that a quick search finds, in ms. The order needs at most ``cap`` activations on a device."""
     costs = Costs(forward=forward, backward=backward, p2p=latency)
     return schedule_for(costs, microbatches, memory=cap, devices=len(forward), split=False, seconds=0).makespan
 
@@ -91,7 +99,7 @@ def _without_memory(microbatches: int, cap: int, forward: Times, backward: Times
 
 
 def _memory_alone(microbatches: int, cap: int, forward: Times, backward: Times, latency: float) -> float:
-    """Return the time in which device 0 is full again and again, and nothing else."""
+    """Return the bound of a program that counts only how often device 0 is full: one chain of one microbatch for each time."""
     return -(-microbatches // cap) * _chain_of_one(forward, backward, latency)
 
 
@@ -104,7 +112,10 @@ def _slowest_everywhere(microbatches: int, cap: int, forward: Times, backward: T
 
 
 def _part_of_work(head: bool, tail: bool) -> Callable[..., float]:
-    """Return the bound of a program that leaves out the time before a device starts, or the time after it ends."""
+    """Return a program that takes the highest bound from the work of one device.
+
+    The time before the device starts is added if ``head`` is true. The time after the device ends is added if ``tail`` is true.
+    """
 
     def bound(microbatches: int, cap: int, forward: Times, backward: Times, latency: float) -> float:
         return max(
@@ -127,13 +138,13 @@ def _busiest_device_alone(microbatches: int, cap: int, forward: Times, backward:
 
 
 def _longest_rest(microbatches: int, cap: int, forward: Times, backward: Times, latency: float) -> float:
-    """Return the bound of a program that never asks how many microbatches are left: all of them, after the last time it was full."""
+    """Return the bound of a program that counts the work of all microbatches again after the last time that device 0 was full."""
     full = (microbatches - 1) // cap
     return full * _chain_of_one(forward, backward, latency) + _without_memory(microbatches, cap, forward, backward, latency)
 
 
 def _once_too_often(microbatches: int, cap: int, forward: Times, backward: Times, latency: float) -> float:
-    """Return the bound of a program in which device 0 can be full before no microbatch at all."""
+    """Return the bound of a program in which device 0 can be full once more after the last microbatch has entered."""
     full = microbatches // cap
     least = _part_of_work(True, True)(microbatches - full * cap, cap, forward, backward, latency)
     return max(
@@ -150,61 +161,69 @@ def _as_full_as_possible(microbatches: int, cap: int, forward: Times, backward: 
 MISTAKES = (
     KnownMistake(
         "work-alone",
-        "your bound is the work of the busiest device: when does it start at the earliest, and what is left to do after its last backward?",
+        "your bound is the work of the busiest device: add the time before its first forward and the time after its last backward",
         _part_of_work(head=False, tail=False),
     ),
     KnownMistake(
-        "no-tail", "a device that is not device 0 has ended, but the step has not: other backwards follow", _part_of_work(True, False)
+        "no-tail",
+        "your bound ends with the work of one device: after this device, the devices before it still run a backward",
+        _part_of_work(True, False),
     ),
-    KnownMistake("no-head", "a device that is not device 0 cannot start at once: other forwards come first", _part_of_work(False, True)),
+    KnownMistake(
+        "no-head",
+        "your bound starts with the work of one device: before this device starts, the devices before it run a forward",
+        _part_of_work(False, True),
+    ),
     KnownMistake(
         "one-microbatch",
-        "your bound is the chain of one microbatch: each device has the work of all microbatches",
+        "your bound is the chain of one microbatch: each device also runs all other microbatches, so count its whole work",
         lambda microbatches, cap, *times: _chain_of_one(*times),
     ),
     KnownMistake(
         "no-memory",
-        "this does not use `cap`: when device 0 is full, a microbatch can only enter when another one has left",
+        "your bound does not use `cap`: when device 0 is full, a microbatch can enter only after another microbatch has left",
         _without_memory,
     ),
     KnownMistake(
         "memory-alone",
-        "your bound is the time in which device 0 is full again and again: the work of each device gives a bound, too",
+        "your bound counts only how often device 0 is full: the work of each device gives a bound, too",
         _memory_alone,
     ),
-    KnownMistake("no-latency", "this does not use `C`: messages take time before a device starts and after it ends", _without_latency),
+    KnownMistake(
+        "no-latency", "your bound does not use `C`: messages take time before a device starts and after it ends", _without_latency
+    ),
     KnownMistake(
         "as-full-as-possible",
-        "this lets device 0 be full as often as it can: a smaller k leaves more microbatches, and can give a higher bound",
+        "your bound has device 0 full as often as possible: a smaller k leaves more microbatches, and can give a higher bound",
         _as_full_as_possible,
     ),
     KnownMistake(
         "busiest-device",
-        "this looks at the busiest device alone: another one can have a later start and more to follow",
+        "your bound is that of the busiest device: another device can give a higher bound, because it starts later or more work follows",
         _busiest_device_alone,
     ),
     KnownMistake(
         "all-slow",
-        "your bound is the time of 1F1B if all devices are as slow as the slowest: faster devices fill and drain sooner",
+        "your bound is the time of 1F1B if all devices are as slow as the slowest: the other devices fill and drain faster",
         _slowest_everywhere,
     ),
     KnownMistake(
         "counted-twice",
-        "when device 0 has been full k times, k x cap microbatches have entered: only the others are left",
+        "your bound counts microbatches twice: when device 0 has been full k times, only M - k x cap microbatches are left",
         _longest_rest,
-        {"memory-in-gb": f"when device 0 has been full k times, k x cap / {GB_EACH:g} microbatches have entered: only the others are left"},
+        {"memory-in-gb": f"your bound counts microbatches twice: after device 0 was full k times, M - k x cap / {GB_EACH:g} are left"},
     ),
     KnownMistake(
         "once-too-often",
-        "device 0 must have been full only before microbatches that are left: k x cap is less than M",
+        "in your bound device 0 is full once too often: some microbatches must be left, so k x cap is less than M",
         _once_too_often,
-        {"memory-in-gb": f"device 0 must have been full only before microbatches that are left: k x cap / {GB_EACH:g} is less than M"},
+        {"memory-in-gb": f"in your bound device 0 is full once too often: some must be left, so k x cap / {GB_EACH:g} is less than M"},
     ),
 )
 
 
 def _work(case: tuple[Any, ...]) -> list[float]:
-    """Return the work of each device in ms."""
+    """Return the work of each device, which is all its forwards and backwards, in ms."""
     microbatches, _, forward, backward, _ = case
     return [microbatches * (one + other) for one, other in zip(forward, backward, strict=True)]
 

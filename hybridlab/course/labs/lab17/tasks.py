@@ -21,7 +21,7 @@ def _prompt(name: str) -> str:
 
 
 def _partial_credit(name: str) -> list[PartialCredit]:
-    """Return the partial credit of a puzzle: each goal beyond an order that can run earns an equal share of the points."""
+    """Return the partial credit of a puzzle. An order that can run earns one share of the points, and each further goal one equal share."""
     _, _, *higher = PUZZLES[name].goals
     share = 1 / (1 + len(higher))
     reached = ["complete and able to run", *(goal.words.removeprefix("is ") for goal in higher)]
@@ -65,12 +65,12 @@ def unequal_devices(answer: Any) -> Feedback:
 
 
 def _judge_order(answer: Any, puzzle: Puzzle) -> Feedback:
-    """Return the feedback on an order: which goals it reaches, and what is missing for the next one."""
+    """Return the feedback on an order: which goals the order reaches, and what it lacks for the next goal."""
     orders = require_orders(answer)
     standing = puzzle.judge("\n".join(f"device {device}: {' '.join(map(str, order))}" for device, order in enumerate(orders)))
     drawing = Drawing(orders, puzzle.costs, marked=standing.too_many or _marked_faults(orders))
     if orders == require_orders(puzzle.start):
-        feedback = wrong("unchanged", f"this is the order that the puzzle starts with: {standing.sentence}")
+        feedback = wrong("unchanged", f"your order is the one that the puzzle starts with: {standing.sentence}")
     elif standing.code == "solved":
         feedback = right(standing.sentence)
     else:
@@ -79,7 +79,7 @@ def _judge_order(answer: Any, puzzle: Puzzle) -> Feedback:
 
 
 def _marked_faults(orders: Orders) -> tuple[Op, ...]:
-    """Return the operations for which orders cannot run."""
+    """Return the operations because of which the orders cannot run. The result is empty if they can run."""
     try:
         Schedule(YOUR_ORDER, orders)
     except InvalidSchedule as why:
@@ -102,5 +102,5 @@ def _marked_faults(orders: Orders) -> tuple[Op, ...]:
     lesson="an order that is as long as your bound is the shortest, and needs no other proof",
 )
 def a_lower_bound(answer: float, microbatches: int, cap: int, forward: Times, backward: Times, latency: float) -> Feedback:
-    """Judge a bound of one case."""
+    """Judge the bound for one case."""
     return judge_bound(answer, microbatches, cap, forward, backward, latency)
