@@ -1,4 +1,4 @@
-"""Checks of the arguments of costs: shapes, numbers of devices, and latencies from link to link."""
+"""Checks of the arguments of costs: shapes, numbers of devices, and latencies of single links."""
 
 from typing import Any, NoReturn, TypeVar
 
@@ -8,9 +8,9 @@ from hybridlab.arrays import Floats, Ints, readonly
 from hybridlab.checks import LARGEST, LONGEST, numbers, short_repr, times, whole_number
 from hybridlab.errors import HybridLabError
 
-SHARED = ("p2p", "overlap")  # one value for all devices
+SHARED = ("p2p", "overlap")  # arguments with one value for all devices
 SHARES = {"weight_share": "the backward", "overlap": "the shorter of two operations"}
-MOST = {int: 2**64 - 1, float: LONGEST}  # the largest number of these types that numpy takes as a time
+MOST = {int: 2**64 - 1, float: LONGEST}  # the largest time of each type
 Times = TypeVar("Times", float, Floats)
 READINGS = "p2p_between=[1, 5, 1] is one latency for each pair of neighbours, and p2p=[[1], [5], [1]] are three settings"
 
@@ -21,8 +21,8 @@ def checked_times(given: dict[str, Any]) -> dict[str, Floats]:
     Raises
     ------
     HybridLabError
-        An argument is not a time, as in :func:`~hybridlab.checks.times`. Or an argument that holds for all devices has several values on
-        its last axis (``ambiguous``). Or a share is above 1 (``out-of-range``).
+        1. An argument is not a time, as in :func:`~hybridlab.checks.times`. 2. ``p2p`` or ``overlap`` has several values on its last axis
+        (``ambiguous``). 3. A share is above 1 (``out-of-range``).
     """
     arrays = _all_times(given)
     for name in SHARED:
@@ -37,15 +37,15 @@ def checked_times(given: dict[str, Any]) -> dict[str, Floats]:
 
 def _all_times(given: dict[str, Any]) -> dict[str, Floats]:
     """Return read-only copies of several times, all checked in one pass."""
-    # type() and not isinstance(), because True is an int
+    # isinstance() would accept True, because True is an int
     if all(type(value) in MOST and 0 <= value <= MOST[type(value)] for value in given.values()):  # plain numbers
         column = readonly(np.array(list(given.values()), dtype=np.float64)[:, None])
         return dict(zip(given, column, strict=True))
     arrays = {name: np.atleast_1d(numbers(value, name)) for name, value in given.items()}
     flat = np.concatenate([array.ravel() for array in arrays.values()])
-    if not ((flat >= 0) & (flat <= LONGEST)).all():  # false for NaN as well
+    if not ((flat >= 0) & (flat <= LONGEST)).all():  # false for NaN too
         for name, value in given.items():
-            times(value, name)  # the first wrong one raises
+            times(value, name)  # raises for the first wrong argument
     return {name: readonly(array) for name, array in arrays.items()}
 
 
@@ -59,9 +59,9 @@ def _ambiguous(name: str, value: Any, shape: tuple[int, ...]) -> str:
 
 
 def device_numbers(value: Any, name: str) -> Ints:
-    """Return ``value`` as an array of device numbers, shape (n,); raise an error if it is none."""
+    """Return ``value`` as an array of device numbers, shape (n,). Raise an error if ``value`` is something else."""
     if isinstance(value, np.ndarray) and value.dtype == np.intp and value.ndim == 1:
-        return value  # the library's own arrays, in every simulation
+        return value  # every simulation takes this fast way: its arrays come from the library
     given = times(value, name)
     devices = given.astype(np.intp) if given.ndim == 1 and (given <= LARGEST).all() else np.zeros(0, dtype=np.intp)
     if not np.array_equal(devices, given):
@@ -70,7 +70,7 @@ def device_numbers(value: Any, name: str) -> Ints:
 
 
 def latencies_between(value: Any) -> Floats:
-    """Return ``p2p_between`` as an array: one latency for each pair of neighbours or a matrix; raise for other shapes."""
+    """Return ``p2p_between`` as an array: a latency for each pair of neighbours, or a matrix. Raise an error for other shapes."""
     array = times(value, "p2p_between")
     wanted = "p2p_between is a list of D - 1 values, such as [1, 5, 1] for 4 devices, or a matrix of D x D, [from, to]"
     if array.ndim not in (1, 2) or (array.ndim == 2 and array.shape[0] != array.shape[1]):
@@ -82,11 +82,11 @@ def latencies_between(value: Any) -> Floats:
 
 def devices_joined(between: Floats) -> int:
     """Return the number of devices that ``p2p_between`` has latencies for."""
-    return int(between.shape[0] + (between.ndim == 1))  # a list has a value for each link, one fewer than devices
+    return int(between.shape[0] + (between.ndim == 1))  # a list has one value for each link: one fewer than devices
 
 
 def settings_and_places(shapes: dict[str, tuple[int, ...]], between: Floats | None, per: str) -> tuple[tuple[int, ...], int | None]:
-    """Return the shape of the settings, and the number of devices or stages that the times are for; None if all have the same times.
+    """Return the shape of the settings, and the number of devices or stages. The number is None if all have the same times.
 
     Raises
     ------
@@ -113,7 +113,7 @@ def settings_and_places(shapes: dict[str, tuple[int, ...]], between: Floats | No
 
 
 def latencies_of(between: Floats, sender: Ints, receiver: Ints) -> Floats:
-    """Return the latency of each message under ``p2p_between``, shape (messages,); raise for devices without a link."""
+    """Return the latency of each message according to ``p2p_between``, shape (messages,). Raise an error for devices without a link."""
     last = max(sender.max(initial=0), receiver.max(initial=0))
     count = devices_joined(between)
     if last >= count:
@@ -124,25 +124,25 @@ def latencies_of(between: Floats, sender: Ints, receiver: Ints) -> Floats:
     if apart.size:
         message = f"a message goes from device {sender[apart[0]]} to device {receiver[apart[0]]}, which are not neighbours"
         raise HybridLabError(f"{message}: give p2p_between as a matrix of {count} x {count}, [from, to]", "no-link")
-    return np.asarray(between[np.minimum(sender, receiver)])  # value d is for devices d and d + 1, in both directions
+    return np.asarray(between[np.minimum(sender, receiver)])  # value d is the latency between devices d and d + 1, in both directions
 
 
 def repeated_latencies(between: Floats, count: int) -> Floats:
-    """Return ``p2p_between`` for several equal pipelines together; no message goes from one to another."""
+    """Return ``p2p_between`` for the devices of several equal pipelines. No message goes from one pipeline to another."""
     if between.ndim == 2:
         return np.asarray(np.kron(np.eye(count), between), dtype=np.float64)  # blocks on the diagonal, zeros elsewhere
-    # 0 from the last device of a pipeline to the first of the next
+    # the latency from the last device of a pipeline to the first device of the next pipeline is 0, and is not used
     return np.append(np.tile(np.append(between, 0.0), count - 1), between)
 
 
 def of_four_kinds(forward: Times, backward: Times, weight_share: Times, chunks: int) -> tuple[Times, Times, Times, Times]:
-    """Return the times of F, B, I and W on one of the ``chunks`` of a device."""
+    """Return the times of F, B, I and W on one chunk of a device that has ``chunks`` chunks."""
     weight = backward * weight_share  # B = I + W
     return forward / chunks, backward / chunks, (backward - weight) / chunks, weight / chunks
 
 
 def refuse_size(count: int | None, wanted: int, per: str, links: bool) -> NoReturn:
-    """Raise an error for costs of ``count`` devices or stages that are used with a schedule of another number."""
+    """Raise the error for costs of ``count`` devices or stages and a schedule of ``wanted`` devices or stages."""
     message = f"the costs are for {count} {per}s but the schedule has {wanted}"
     advice = f"one value, or one for each of the {wanted} {per}s; settings go on an axis before them"
     if per == "device" and links:
@@ -151,7 +151,7 @@ def refuse_size(count: int | None, wanted: int, per: str, links: bool) -> NoRetu
 
 
 def number_of_devices(own: int | None, of: int | None) -> int:
-    """Return the number of devices for :meth:`Costs.slower`; ``own`` is None if the costs are the same for all devices."""
+    """Return the number of devices for :meth:`Costs.slower`. ``own`` is None if the costs are the same for all devices."""
     number = own if of is None else whole_number(of, "of")
     if number is None:
         raise HybridLabError(

@@ -25,19 +25,19 @@ from hybridlab.costs.observed import Timed, observe_costs
 from hybridlab.errors import HybridLabError
 from hybridlab.schedule import CODE, Kind
 
-PER_DEVICE = ("forward", "backward", "weight_share")  # one value for all devices, or one for each; or for each stage
+PER_DEVICE = ("forward", "backward", "weight_share")  # fields with one value for all devices, or one for each device or stage
 
 
 @dataclass(frozen=True, eq=False, init=False)
 class Costs(Frozen):
-    """The times of one microbatch on one device or in one stage, and the latency of messages.
+    """The times of one microbatch on one device or stage, and the latency of messages.
 
-    By default the times are those of a device and include all its chunks: each chunk takes an equal part of them. With ``per="stage"``
-    they are those of a stage, so the chunks of a device can take different times.
+    By default, a time is for a whole device: for all its chunks together. Each chunk takes an equal share of it. With ``per="stage"``, a
+    time is for one stage, so the chunks of a device can take different times.
 
-    The last axis of each value has one entry for each device (or stage), or only one entry if all have the same value. The axes before
-    it are for settings: several sets of costs that are simulated together. The settings of all arguments are broadcast against each
-    other, as numpy broadcasts shapes. Two objects are equal if all their values are equal.
+    The last axis of each value has one entry for each device (or stage), or only one entry if all have the same value. The axes before the
+    last axis are for settings: several sets of costs that are simulated together. The settings of all arguments are broadcast against each
+    other by numpy's rules. Two objects are equal if all their values are equal.
 
     Parameters
     ----------
@@ -46,17 +46,17 @@ class Costs(Frozen):
     backward : array_like, shape as ``forward``
         Time of the full backward: input gradient plus weight gradient.
     weight_share : array_like, shape as ``forward``
-        The weight gradient's part of the backward, from 0 to 1.
+        The weight gradient's share of the backward, from 0 to 1.
     p2p : array_like, shape (..., 1) or ()
         Latency of a message between any two devices.
     overlap : array_like, shape (..., 1) or ()
         How much time an overlapped pair saves, from 0 to 1. An overlapped pair is a forward and a full backward that a device runs
-        at the same time. It takes F + B - overlap x min(F, B), where F and B are their times alone. Schedules without such pairs do
-        not use this value.
+        at the same time. The pair takes F + B - overlap x min(F, B), where F and B are the times of its operations alone. Schedules
+        without overlapped pairs do not use this value.
     p2p_between : array_like, shape (devices - 1,) or (devices, devices), optional
-        Latencies that differ from link to link, in place of ``p2p``. A list has one latency for each pair of neighbours: value d
-        holds between the devices d and d + 1 in both directions. A matrix has the latency from device i to device j at [i, j], and
-        zeros on its diagonal. In costs for all ranks of a mesh, each rank counts as a device. There is no axis for settings.
+        Latencies that differ from link to link. Give this or ``p2p``. A list has one latency for each pair of neighbours: value d is the
+        latency between devices d and d + 1, in both directions. A matrix has the latency from device i to device j at [i, j], and zeros
+        on its diagonal. In costs for all ranks of a mesh, each rank counts as a device. There is no axis for settings.
     unit : str or None
         The unit of all times: "s", "ms", "us", or None for time slots without a length.
     per : str
@@ -88,8 +88,9 @@ class Costs(Frozen):
     unit: str | None
     per: str
 
-    _batch: ClassVar[tuple[int, ...]]  # set with the fields, from which they follow
-    _places: ClassVar[int | None]  # the number of devices or stages that the times are for; None if all have the same times
+    # computed from the fields in __init__
+    _batch: ClassVar[tuple[int, ...]]  # shape of the settings
+    _places: ClassVar[int | None]  # number of devices or stages; None if all have the same times
 
     def __init__(
         self,
@@ -114,22 +115,24 @@ class Costs(Frozen):
 
     @classmethod
     def from_csv(cls, path: str | PathLike[str], *, per: str = "device", unit: str | None = "ms") -> "Costs":
-        r"""Return the measured times in a CSV file that has a column for each stage.
+        r"""Return the measured times in a CSV file. The file has one column of times for each stage.
 
-        The first line names the stages; its first cell is free. Each other line begins with the name of a kind of time:
+        The first line has the names of the stages, after a first cell with any content. Each other line begins with the name of a kind of
+        time:
 
-        - ``forward``, and ``backward`` or both of its parts, ``input_gradient`` and ``weight_gradient``
-        - ``weight_share``, if ``backward`` was measured and its parts were not
-        - ``p2p``, the latency of messages: one value in the first column for all links, or one for each link. The link from a stage to
-          the next is in the column of the first of them, and the last column is then empty
-        - ``overlap``, one value in the first column
+        - ``forward``
+        - ``backward``, or ``input_gradient`` and ``weight_gradient``, or ``backward`` and ``weight_gradient``
+        - ``weight_share``, if ``backward`` was measured only as a whole
+        - ``p2p``, the latency of messages. One value in the column of the first stage holds for all links. Otherwise there is one value for
+          each link: the column of stage s has the link from stage s to stage s + 1, and the column of the last stage is empty
+        - ``overlap``, one value in the column of the first stage
 
         Parameters
         ----------
         path : str or path
             The file.
         per : str
-            "device" if a column has the times of a device with all its chunks, "stage" if it has those of one of its stages.
+            "device" if a column has the times of a device with all its chunks, "stage" if a column has the times of one stage.
         unit : str or None
             The unit of the times.
 
@@ -148,29 +151,30 @@ class Costs(Frozen):
         >>> costs.forward, costs.backward, costs.p2p
         (array([10., 12.]), array([20., 24.]), array([0.5]))
         """
-        from hybridlab.costs.measured import times_in_file  # loads pathlib and csv, which nothing else needs
+        from hybridlab.costs.measured import times_in_file  # imported here, because it loads pathlib and csv
 
         return cls(**times_in_file(path), per=per, unit=unit)
 
     @classmethod
     def from_timeline(cls, timeline: Timed, *, per: str = "device", links: bool = False, weight_share: float = 0.5) -> "Costs":
-        """Return the times that a timeline shows, for example one read by :meth:`hybridlab.Timeline.from_chrome_trace`.
+        """Return the costs that a timeline shows. The timeline can be measured, as from :meth:`hybridlab.Timeline.from_chrome_trace`.
 
-        A time is the median of all operations of its kind. The latency is the shortest time from the end of an operation to the start of
-        an operation on another device that waited for it, with the device idle. It is the shortest, because other messages also wait for
-        the link or for the engine, and nothing makes a message faster.
+        The time of an operation is the median of all operations of its kind on a device or stage. The latency is the shortest time from the
+        end of an operation to the start of an operation on another device that needs its output. The shortest time is taken, because a
+        message can take longer than its latency (if it waits for the link or for the engine), but not less. The latency is 0 if no device
+        was idle before it received a message.
 
         Parameters
         ----------
         timeline : Timeline
             A simulated or measured timeline with one setting.
         per : str
-            "device" for the times of a device with all its chunks, "stage" for those of each stage.
+            "device" for the times of a device with all its chunks, "stage" for the times of each stage.
         links : bool
-            Whether each link gets a latency of its own, ``p2p_between``, in place of one ``p2p`` for all. Links that carried no message
-            get the median of the others.
+            True for one latency for each link (``p2p_between``), False for one latency for all links (``p2p``). Links that carried no
+            message get the median of the other links.
         weight_share : float
-            The weight gradient's part of the backward where the timeline does not split backwards.
+            The weight gradient's share of the backward, for devices or stages on which the timeline has only full backwards.
 
         Raises
         ------
@@ -187,7 +191,7 @@ class Costs(Frozen):
         return cls(**observe_costs(timeline, per, links, weight_share))
 
     def to_csv(self) -> str:
-        """Return the times as a CSV text, which :meth:`from_csv` reads from a file. A matrix ``p2p_between`` has no place in it."""
+        """Return the times as a CSV text. :meth:`from_csv` reads the text from a file. The format cannot hold a matrix ``p2p_between``."""
         from hybridlab.costs.measured import times_as_csv
 
         return times_as_csv(self)
@@ -200,28 +204,28 @@ class Costs(Frozen):
 
     @property
     def batch(self) -> tuple[int, ...]:
-        """Shape of the settings; () for costs of one setting."""
+        """Shape of the settings. () for costs with one setting."""
         return self._batch
 
     @property
     def devices(self) -> int | None:
-        """Number of devices that the costs are for; None if all devices and links have the same costs."""
+        """Number of devices for which there are costs. None if all devices and links have the same costs."""
         if self.p2p_between is not None:
             return checking.devices_joined(self.p2p_between)
         return self._places if self.per == "device" else None
 
     @property
     def stages(self) -> int | None:
-        """Number of stages that the times are for; None if they are times per device, or if all stages have the same times."""
+        """Number of stages for which there are times. None if the times are per device, or if all stages have the same times."""
         return self._places if self.per == "stage" else None
 
     @property
     def same_everywhere(self) -> bool:
-        """Whether operations take the same times on all devices and in all stages."""
+        """Whether operations take the same times on all devices and stages."""
         return self._places is None
 
     def table(self, devices: int, chunks: int = 1) -> Floats:
-        """Return the times of the four kinds of operation on one chunk, in the order F, B, I, W; shape (4, devices, settings...).
+        """Return the times of F, B, I and W on one chunk of each device, shape (4, devices, settings...).
 
         For times per stage, ``devices`` is the number of stages.
 
@@ -232,18 +236,18 @@ class Costs(Frozen):
         if self.per == "stage" and chunks > 1:
             raise HybridLabError("times per stage are those of one chunk: leave chunks out", "conflicting-arguments")
         count = self.devices if self.per == "device" else self.stages
-        if count not in (None, devices):  # None: the same for any number
+        if count not in (None, devices):  # None: any number of devices has these times
             checking.refuse_size(count, devices, self.per, links=self.p2p_between is not None)
         shape = (*self.batch, devices)
         if math.prod(shape) > MOST_CELLS:
             message = f"{math.prod(self.batch):,} settings of {counted(devices, self.per)} are more than {MOST_CELLS:,} values"
             raise HybridLabError(f"{message} and do not fit in memory; take fewer settings at a time", "too-large")
         kinds = checking.of_four_kinds(self.forward, self.backward, self.weight_share, chunks)
-        # devices before settings, so that a look-up by device finds all settings side by side in memory
+        # devices are an axis before settings, so that all settings of a device are side by side in memory
         return np.stack([np.moveaxis(np.broadcast_to(kind, shape), -1, 0) for kind in kinds])
 
     def numbers(self, chunks: int) -> tuple[float, float, float, float, float] | None:
-        """Return the times of F, B, I and W on one chunk and the latency as five numbers; None if arrays are needed for them.
+        """Return five numbers: the times of F, B, I and W on one chunk, and the latency. Return None if these times need arrays.
 
         >>> Costs(forward=1, backward=4, p2p=0.5).numbers(chunks=2)
         (0.5, 2.0, 1.0, 1.0, 0.5)
@@ -254,7 +258,7 @@ class Costs(Frozen):
         return *checking.of_four_kinds(*times, chunks if self.per == "device" else 1), self.p2p.item()
 
     def pairs(self, devices: int, chunks: int = 1) -> Floats:
-        """Return the time of an overlapped pair, a forward and a full backward of one chunk each; shape (devices, settings...).
+        """Return the time of an overlapped pair on each device, shape (devices, settings...). Each operation of the pair is on one chunk.
 
         >>> Costs(forward=1, backward=2, overlap=[[0], [0.5], [1]]).pairs(devices=1).tolist()
         [[3.0, 2.5, 2.0]]
@@ -262,7 +266,7 @@ class Costs(Frozen):
         return self.together(*self.table(devices, chunks)[:2])
 
     def together(self, forward: Floats, backward: Floats) -> Floats:
-        """Return the times of overlapped pairs from the times of their operations alone; both have shape (pairs, settings...).
+        """Return the times of overlapped pairs. The arguments are the times of their operations alone, shape (pairs, settings...).
 
         >>> Costs(forward=1, backward=2, overlap=0.5).together(np.array([1.0]), np.array([4.0]))
         array([4.5])
@@ -271,12 +275,12 @@ class Costs(Frozen):
         return together
 
     def latency(self, sender: Ints, receiver: Ints) -> Floats:
-        """Return the latency of each message from its ``sender`` to its ``receiver``.
+        """Return the latency of each message.
 
         Parameters
         ----------
         sender, receiver : array of int, shape (messages,)
-            The devices at both ends of each message.
+            For each message, the device that sends it and the device that receives it.
 
         Returns
         -------
@@ -285,7 +289,8 @@ class Costs(Frozen):
         Raises
         ------
         HybridLabError
-            ``p2p_between`` has no value for two devices, because they are not neighbours (``no-link``) or out of range.
+            ``p2p_between`` has no latency for a message. Its two devices are not neighbours (``no-link``), or one does not exist
+            (``out-of-range``).
 
         Examples
         --------
@@ -297,21 +302,21 @@ class Costs(Frozen):
             raise HybridLabError(f"sender and receiver must have the same length, not {sender.size} and {receiver.size}", "wrong-length")
         if self.p2p_between is None:
             return np.broadcast_to(self.p2p[..., 0], (sender.size, *self.batch))
-        late = checking.latencies_of(self.p2p_between, sender, receiver)  # p2p_between has no settings: all have the same
+        late = checking.latencies_of(self.p2p_between, sender, receiver)  # all settings have the same p2p_between
         return np.broadcast_to(late.reshape(-1, *(1 for _ in self.batch)), (sender.size, *self.batch))
 
     def duration(self, kind: Kind | str, device: int, chunks: int = 1) -> Any:
-        """Return the time of one operation: a float, or an array with the shape of the settings.
+        """Return the time of one operation: a float, or an array of shape (settings...).
 
         Parameters
         ----------
         kind : Kind or str
             F, B, I or W.
         device : int
-            The device that runs it; for times per stage, the stage.
+            The device that runs the operation. For times per stage, the stage.
         chunks : int
-            Number of chunks on a device. With v chunks, an operation on one chunk takes 1/v of the time on the whole device. Times per
-            stage are those of one chunk, so they take no other number.
+            Number of chunks on a device. With v chunks, an operation on one chunk takes 1/v of the time on the whole device. For times
+            per stage it must be 1, because a stage is one chunk.
 
         Raises
         ------
@@ -327,7 +332,7 @@ class Costs(Frozen):
         if not (isinstance(kind, str) and kind in CODE):
             raise HybridLabError(f"{short_repr(kind)} is not a kind of operation: use F, B, I or W", "unknown-operation")
         count = self.devices if self.per == "device" else self.stages
-        if device >= (count or device + 1):  # without a count, every device is in range
+        if device >= (count or device + 1):  # if count is None, every device is in range
             raise HybridLabError(f"the costs are for {self.per}s 0 to {(count or 1) - 1}, not {device}", "out-of-range")
         value = self.table(count or 1, chunks)[CODE[Kind(kind)], device if count else 0]
         return value if self.batch else float(value)
@@ -338,11 +343,11 @@ class Costs(Frozen):
         Parameters
         ----------
         devices : Iterable[int]
-            The slower devices. A device that is named twice is slowed once.
+            The slower devices. A device that is named twice counts once.
         factor : float
-            The operations of these devices take ``factor`` times as long. With a factor below 1 they are faster.
+            The operations of these devices take ``factor`` times as long. With a factor below 1, the devices are faster.
         of : int, optional
-            The number of all devices. It is needed if the costs are the same for all devices.
+            The total number of devices. It is needed if the costs are the same for all devices.
 
         Raises
         ------
@@ -364,7 +369,7 @@ class Costs(Frozen):
         scale = np.ones(number)
         for device in each_of(devices, "devices must be a list of devices, such as [0]"):
             scale[whole_number(device, "device", at_least=0, at_most=number - 1)] = (
-                by  # not *=, so that a device that is named twice counts once
+                by  # not *=, because a device that is named twice counts once
             )
         with np.errstate(over="ignore"):  # replace() refuses times that became infinite
             return replace(self, forward=self.forward * scale, backward=self.backward * scale)
@@ -381,7 +386,7 @@ class Costs(Frozen):
             return replace(self, forward=by * self.forward, backward=by * self.backward, p2p=by * self.p2p, p2p_between=between)
 
     def repeated(self, pipelines: int) -> "Costs":
-        """Return the costs of several equal ``pipelines`` together. The devices are numbered one pipeline after the other.
+        """Return the costs of several equal ``pipelines``. Device d of pipeline p gets the number p x devices + d.
 
         >>> Costs(forward=[1, 2], backward=3).repeated(2).forward
         array([1., 2., 1., 2.])
@@ -389,6 +394,6 @@ class Costs(Frozen):
         count = whole_number(pipelines, "pipelines")
         if self.devices is None:
             return self
-        rows = {name: getattr(self, name) for name in PER_DEVICE if self.per == "device"}  # stages keep their numbers
+        rows = {name: getattr(self, name) for name in PER_DEVICE if self.per == "device"}  # all pipelines have the same stages
         rows = {name: np.concatenate([row] * count, axis=-1) if row.shape[-1] > 1 else row for name, row in rows.items()}
         return replace(self, **rows, p2p_between=None if self.p2p_between is None else checking.repeated_latencies(self.p2p_between, count))

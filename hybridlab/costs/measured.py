@@ -1,4 +1,4 @@
-"""Measured times in a CSV file, a column for each stage; an error names the line and the column."""
+"""Measured times in a CSV file with one column for each stage. An error names the line and the column."""
 
 import csv
 import math
@@ -19,7 +19,7 @@ Line = tuple[int, list[str]]  # the number of the line in the file, and its cell
 
 
 def times_in_file(path: str | PathLike[str]) -> dict[str, list[float] | float]:
-    """Return the arguments of :class:`Costs` that a file of measured times gives; see :meth:`Costs.from_csv`.
+    """Return the arguments of :class:`Costs` from a file of measured times. See :meth:`Costs.from_csv`.
 
     Raises
     ------
@@ -62,7 +62,7 @@ def _lines(path: Path) -> list[Line]:
         raise HybridLabError(f"{path.name} is not a CSV: {why}", "not-text") from None
     if not lines:
         raise HybridLabError(f"{path.name} is empty: write a line of names, then lines such as forward,10,12", "empty")
-    # Where numbers have decimal commas, spreadsheets put semicolons between cells.
+    # In countries with decimal commas, spreadsheets put semicolons between cells.
     if all(len(cells) == 1 for _, cells in lines) and ";" in lines[0][1][0]:
         raise HybridLabError(
             f"line {lines[0][0]} has semicolons between its cells: save the file with commas, and with points in numbers", "ragged"
@@ -71,19 +71,19 @@ def _lines(path: Path) -> list[Line]:
 
 
 def _without_empty_end(cells: list[str]) -> list[str]:
-    """Return the cells up to the last one that is not empty; spreadsheets add empty ones."""
+    """Return the cells without the empty cells at the end. Spreadsheets add such cells."""
     return cells[: 1 + max(place for place, cell in enumerate(cells) if cell)]
 
 
 def _times_in(number: int, kind: str, cells: Sequence[str], names: Sequence[str]) -> Iterator[float]:
-    """Yield the times of a line; the line p2p may have one for all links, or one for each link."""
+    """Yield the times of a line. The line p2p has one time for all links, or one time for each link."""
     given = len(cells)
     if kind == "overlap":
         given = 1 if not any(cells[1:]) else len(cells)
         if given > 1:
             raise HybridLabError(f"line {number} has several values: overlap is one value for all devices", "wrong-length")
     if kind == "p2p":
-        given = 1 if not any(cells[1:]) else len(cells) - 1  # no link leads from the last stage to a next one
+        given = 1 if not any(cells[1:]) else len(cells) - 1  # the last stage has no next stage, so its column has no link
         if len(cells) > given and cells[-1]:
             message = f"line {number}, column {len(cells) + 1}: {len(names)} stages have {counted(len(names) - 1, 'link')}"
             raise HybridLabError(f"{message}: leave the last cell of p2p empty", "wrong-length")
@@ -105,7 +105,10 @@ def _times_in(number: int, kind: str, cells: Sequence[str], names: Sequence[str]
 
 
 def _arguments(found: dict[str, list[float]]) -> dict[str, list[float] | float]:
-    """Return the arguments of :class:`Costs`; the backward is measured as a whole, in two parts, or with its second part."""
+    """Return the arguments of :class:`Costs` from the lines of a file.
+
+    The file has ``backward``, or ``input_gradient`` and ``weight_gradient``, or ``backward`` and ``weight_gradient``.
+    """
     given = set(found)
     if "forward" not in given:
         raise HybridLabError("there is no line forward: give a time for each stage, as in forward,10,12", "missing-time")
@@ -121,14 +124,14 @@ def _arguments(found: dict[str, list[float]]) -> dict[str, list[float] | float]:
     weight = found.get("weight_gradient")
     backward = found.get("backward") or [sum(parts) for parts in zip(found["input_gradient"], weight or [], strict=True)]
     arguments["backward"] = backward
-    if weight:  # Costs takes a share, so it is computed from both times
+    if weight:  # Costs takes the share of the weight gradient, so compute the share from both times
         longer = next((place for place, (whole, part) in enumerate(zip(backward, weight, strict=True)) if part > whole), None)
         if longer is not None:
             message = (
                 f"weight_gradient is a part of backward, but in column {longer + 2} it takes {weight[longer]:g} of {backward[longer]:g}"
             )
             raise HybridLabError(message, "out-of-range")
-        # a backward that takes no time has any share
+        # for a backward that takes no time, the share does not matter
         arguments["weight_share"] = [part / whole if whole else 0.0 for whole, part in zip(backward, weight, strict=True)]
     elif "weight_share" in given:
         arguments["weight_share"] = found["weight_share"]
@@ -142,12 +145,12 @@ def _arguments(found: dict[str, list[float]]) -> dict[str, list[float] | float]:
 
 
 def times_as_csv(times: Any) -> str:
-    """Return :class:`Costs` as the text of a file of times, with a column for each device or stage.
+    """Return :class:`Costs` as a CSV text with one column for each device or stage.
 
     Raises
     ------
     HybridLabError
-        There are several settings, or latencies as a matrix.
+        The costs have several settings, or ``p2p_between`` is a matrix.
     """
     if times.batch:
         raise HybridLabError(f"to_csv() writes one setting, but these costs hold {times.batch}", "several-settings")
@@ -158,11 +161,11 @@ def times_as_csv(times: Any) -> str:
     width = max(column.size for column in columns.values())
     if times.p2p_between is not None:
         width = max(width, times.p2p_between.size + 1)
-    lines = {name: column.tolist() * (width // column.size) for name, column in columns.items()}  # a size is 1 or the width
+    lines = {name: column.tolist() * (width // column.size) for name, column in columns.items()}  # the size of a column is 1 or width
     lines["p2p"] = times.p2p.tolist() if times.p2p_between is None else times.p2p_between.tolist()
     if times.overlap.any():
         lines["overlap"] = times.overlap.tolist()
     heading = ["time", *(f"{times.per} {place}" for place in range(width))] if width > 1 else ["time", "all"]
-    # repr, because it writes enough digits to read the same number back
+    # repr writes enough digits that from_csv reads the same number
     cells = ([name, *map(repr, row)] + [""] * (width - len(row)) for name, row in lines.items())
     return "".join(",".join(row) + "\n" for row in [heading, *cells])

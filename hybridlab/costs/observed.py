@@ -1,4 +1,4 @@
-"""The times of operations and messages, taken from a timeline."""
+"""The times of operations and messages, computed from a timeline."""
 
 from typing import Any, Protocol
 
@@ -12,7 +12,7 @@ from hybridlab.schedule import B, F, Operations, W
 
 
 class Timed(Protocol):
-    """The attributes of a timeline that are read here; ``Timeline`` itself is in a module above this one."""
+    """The attributes of a timeline that this file reads. ``Timeline`` cannot be imported, because it is on a higher floor."""
 
     @property
     def schedule(self) -> Operations:
@@ -32,7 +32,7 @@ class Timed(Protocol):
 
 
 def observe_costs(timeline: Timed, per: str, links: bool, weight_share: float) -> dict[str, Any]:
-    """Return the arguments of :class:`Costs` that a timeline shows; see :meth:`Costs.from_timeline`.
+    """Return the arguments of :class:`Costs` from a timeline. See :meth:`Costs.from_timeline`.
 
     Raises
     ------
@@ -52,9 +52,10 @@ def observe_costs(timeline: Timed, per: str, links: bool, weight_share: float) -
         raise HybridLabError(f"weight_share is a part of the backward, from 0 to 1, not {share}", "out-of-range")
     schedule, takes = timeline.schedule, timeline.end - timeline.start
     place = schedule.device if per == "device" else schedule.stage
-    parts = schedule.chunks if per == "device" else 1  # the time of a device is that of all its chunks
+    parts = schedule.chunks if per == "device" else 1  # the time of a device is the time of all its chunks
     count = schedule.devices if per == "device" else schedule.stages
-    # The first forward and the last backward of a stage run alone: the other operation of a pair would need them first.
+    # The times alone come from operations outside overlapped pairs. There are always some: the first forward and the last backward of a
+    # stage cannot be in a pair.
     alone = np.ones(schedule.kind.size, dtype=np.bool_)
     alone[schedule.pairs] = alone[schedule.pairs + 1] = False
     forwards, full = (np.flatnonzero((schedule.kind == kind) & alone) for kind in (F, B))
@@ -77,46 +78,50 @@ def observe_costs(timeline: Timed, per: str, links: bool, weight_share: float) -
 
 
 def _medians(times: Floats, place: Ints, count: int) -> Floats:
-    """Return the median of the times at each place, shape (count,); NaN where there are none."""
-    order = np.argsort(place, kind="stable")  # the times of one place then stand together
+    """Return the median of the times at each place, shape (count,). NaN for a place without times."""
+    order = np.argsort(place, kind="stable")  # sorts the times by place
     groups = np.split(times[order], np.searchsorted(place[order], np.arange(1, count)))
     return np.array([np.median(group) if group.size else np.nan for group in groups])
 
 
 def _saved_share(together: Floats, forward: Floats, backward: Floats) -> float:
-    """Return the part of the shorter operation that an overlapped pair saves, the median of all pairs; 0 if there are no pairs."""
+    """Return the share of the shorter operation that an overlapped pair saves: the median of all pairs, or 0 without pairs."""
     shorter = np.minimum(forward, backward)
     saves = (forward + backward - together)[shorter > 0] / shorter[shorter > 0]
     return float(np.clip(np.median(saves), 0.0, 1.0)) if saves.size else 0.0  # measured times can give a share outside 0 to 1
 
 
 def _latencies(schedule: Operations, start: Floats, end: Floats, links: bool) -> dict[str, Any]:
-    """Return ``p2p``, or ``p2p_between`` as a list if only neighbours send messages and both directions are alike, or as a matrix."""
+    """Return the argument ``p2p`` of :class:`Costs`, or with ``links`` the argument ``p2p_between``.
+
+    ``p2p_between`` is a list if only neighbours send messages and both directions of each link have the same latency. Otherwise it is a
+    matrix.
+    """
     rows, gaps = message_gaps(schedule, start, end)
     one = smallest_gap(gaps, _was_idle(schedule, start, end)[rows])
     if not links or schedule.devices == 1:
         return {"p2p": one}
     between = link_latencies(schedule, start, end)
     used = np.isfinite(between)
-    between[~used] = np.median(between[used]) if used.any() else 0.0  # another schedule may use these links
+    between[~used] = np.median(between[used]) if used.any() else 0.0  # links without a message here: another schedule may use them
     np.fill_diagonal(between, 0.0)
     sender, receiver = np.nonzero(used)
-    # 1e-9: times of a simulation differ by rounding alone
+    # simulated latencies of both directions can differ by rounding, so differences below 1e-9 do not count
     if (np.abs(sender - receiver) == 1).all() and np.allclose(between, between.T, rtol=1e-9, atol=0):
         return {"p2p_between": np.diag(between, 1)}
     return {"p2p_between": between}
 
 
 def message_gaps(schedule: Operations, start: Floats, end: Floats) -> tuple[Ints, Floats]:
-    """Return the operations that need a message, and the time from the end of the sender's operation to their start."""
+    """Return the rows of the operations that need a message, and for each the gap: its start minus the end of the sender's operation."""
     rows = np.flatnonzero(schedule.crosses)
-    return rows, np.maximum(start[rows] - end[schedule.source[rows]], 0.0)  # clocks that differ can make a gap negative
+    return rows, np.maximum(start[rows] - end[schedule.source[rows]], 0.0)  # clocks that disagree can give a negative gap
 
 
 def smallest_gap(gaps: Floats, idle: npt.NDArray[np.bool_]) -> float:
-    """Return the latency of messages with these ``gaps``: the smallest gap whose receiver was ``idle``; 0 if there is none.
+    """Return the latency of messages with these ``gaps``: the smallest gap, or 0 if no receiver was ``idle``.
 
-    No gap can be shorter than the message, so a shorter gap of a receiver that was busy counts as well.
+    If a receiver was busy, its gap can be longer than the latency, but not shorter. So the smallest of all gaps is taken.
 
     >>> smallest_gap(np.array([5.0, 2.0, 9.0]), np.array([True, False, True]))
     2.0
@@ -125,9 +130,10 @@ def smallest_gap(gaps: Floats, idle: npt.NDArray[np.bool_]) -> float:
 
 
 def link_latencies(schedule: Operations, start: Floats, end: Floats) -> Floats:
-    """Return the latency from each device to each other, shape (devices, devices); infinity where no message goes.
+    """Return the latency from each device to each other device, shape (devices, devices). Infinity for a link without messages.
 
-    A link on which the receiver was never idle has the latency of the fastest link, but no more than its own smallest gap.
+    The latency of a link is its smallest gap. If the receiver was never idle, this gap can be too long. Then the latency is at most the
+    latency of the fastest link.
     """
     rows, gaps = message_gaps(schedule, start, end)
     idle = _was_idle(schedule, start, end)[rows]
@@ -141,7 +147,7 @@ def link_latencies(schedule: Operations, start: Floats, end: Floats) -> Floats:
 
 
 def _was_idle(schedule: Operations, start: Floats, end: Floats) -> npt.NDArray[np.bool_]:
-    """Return for each operation whether its device had nothing to do just before it."""
+    """Return, for each operation, whether its device was idle just before the operation."""
     before = schedule.before
     idle: npt.NDArray[np.bool_] = start > np.where(before >= 0, end[before], -np.inf)
     return idle

@@ -16,7 +16,7 @@ from hybridlab.schedules.registry import register
 # chunks, in DualPipe one of the two copies of the weights. F is a forward, B a full backward, I an input gradient. W is a weight gradient
 # of either side: weight gradients run in the order of their input gradients.
 F0, F1, B0, B1, I0, I1, W = range(7)
-SIDE = np.array([0, 1, 0, 1, 0, 1, 0])  # the side of F0, F1, B0, ...; the value for W is not used, because W has the side of its input gradient
+SIDE = np.array([0, 1, 0, 1, 0, 1, 0])  # the side of F0, F1, B0, ...; for W it is not used: W has the side of its input gradient
 PLANE = np.array([0, 0, 1, 1, 1, 1, 2])  # the plane of F0, F1, B0, ... in the grid of slots
 PADDING = (NONE, NONE)
 
@@ -115,7 +115,8 @@ def _program(devices: int, microbatches: int, device: int) -> list[tuple[int, in
     after = devices - 1 - device  # the number of devices from this device to the last device, where the V turns
     steady = [(F0, B1), (F1, B0)] * (microbatches - devices - after)
     if not after:
-        steady[:1] = [(F0, NONE), (B1, NONE)]  # the first two operations of the last device are not a pair, because the other devices wait for this backward
+        # The first two operations of the last device are not a pair, because the other devices wait for the backward.
+        steady[:1] = [(F0, NONE), (B1, NONE)]
     last = [(B1, NONE), (B0, NONE)] * (device + 1)
     # The second half of these backwards is split, so that weight gradients fill the idle time at the end.
     last[device + 1 :] = [(I1 if turn[0] == B1 else I0, NONE) for turn in last[device + 1 :]]

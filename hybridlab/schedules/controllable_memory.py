@@ -103,7 +103,7 @@ def limited_memory_slots(devices: int, microbatches: int, part: int, ahead: bool
     planned, now, last_entry, done_at_entry = microbatches, 0, 0, done.copy()
     while done.min() < planned:
         may_enter = planned if ahead else min(planned, now // PERIOD + 1)
-        # A pass can run if it has processed fewer microbatches than the pass that it needs. The appended entry is for passes that need none.
+        # A pass can run if it has processed fewer microbatches than the pass that it needs. The appended entry is for passes without one.
         ready = done < np.append(done, may_enter)[needs]
         held_0, held_1 = done[F0] - done[W0], done[F1] - done[W1]  # a weight gradient is the last pass that needs the activation
         ready[F0] &= held_0 < capacity_0

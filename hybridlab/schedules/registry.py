@@ -120,7 +120,8 @@ class Family:
         if self.bidirectional and devices % 2:
             near = f"{devices - 1} or {devices + 1}" if devices > 1 else "2"
             return f"{self.name} needs an even number of devices, not {devices}; try {near}"
-        apart = devices if self.whole_groups else self.copies  # the distance between two supported numbers of microbatches; it divides devices, and so ``least`` too
+        # the distance between two supported numbers of microbatches; it divides the number of devices, and so ``least`` too
+        apart = devices if self.whole_groups else self.copies
         least = max(apart, self.min_microbatches_per_device * devices)
         if microbatches % apart:
             below = microbatches - microbatches % apart

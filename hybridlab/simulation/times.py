@@ -82,7 +82,7 @@ def latencies_by_link(schedule: Operations, costs: Costs) -> tuple[Floats, Ints]
         table[1] = costs.p2p[..., 0]
         return table, crosses.astype(np.intp)
     ends = schedule.device[schedule.source[crosses]] * schedule.devices + schedule.device[crosses]
-    used = np.array(list(dict.fromkeys(ends.tolist())), dtype=np.intp)  # in the order of the rows, so that an error names the first wrong link
+    used = np.array(list(dict.fromkeys(ends.tolist())), dtype=np.intp)  # in the order of the rows: an error names the first
     link = np.zeros(schedule.kind.size, dtype=np.intp)
     sorter = np.argsort(used)  # searchsorted needs the sorted links
     link[crosses] = 1 + sorter[np.searchsorted(used, ends, sorter=sorter)]

@@ -1,4 +1,4 @@
-"""Timelines: the times of operations, the times of messages, ring hops and optimisers, and traces for Perfetto."""
+"""Timelines: the times of operations, messages, ring hops and optimisers. Traces for Perfetto."""
 
 from hybridlab.timeline.breakdown import Breakdown, CriticalStep
 from hybridlab.timeline.spans import SPAN_KINDS, Spans

@@ -1,4 +1,4 @@
-"""Where the time of a step went: work and waits of each device, and the critical path."""
+"""How the time of a step divides into work and waits of each device, and the critical path of the step."""
 
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -22,12 +22,12 @@ class CriticalStep(NamedTuple):
     op : Op
         The operation.
     device : int
-        Its device.
+        The device that runs the operation.
     start, end : float
-        Its times in the unit of the timeline.
+        Start and end of the operation, in the unit of the timeline.
     wait : float
-        The time from the end of the operation that it waited for to its own start. It is the latency of a message, or in a measured
-        timeline also the time that the engine needs between two operations.
+        The time between the operation before it on the path and this operation. In a simulation this is the latency of a message, or 0. In
+        a measured timeline it also contains the time that the engine needs between two operations.
     """
 
     op: Op
@@ -39,18 +39,19 @@ class CriticalStep(NamedTuple):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Breakdown(Frozen):
-    """Where the time of a step went. :meth:`~hybridlab.Timeline.breakdown` returns this object.
+    """The time of a step, divided into work and waits of each device. :meth:`~hybridlab.Timeline.breakdown` returns this object.
 
-    Each column has one time for each device, in the unit of the timeline. The columns of a device add up to the makespan.
+    Each array has one time for each device, in the unit of the timeline. For each device, all these times add up to the makespan.
 
     Parameters
     ----------
     forward, backward, weight : array of float, shape (devices,)
-        Work: forwards; full backwards and input gradients; weight gradients.
+        Work outside overlapped pairs. ``forward`` has the forwards, ``backward`` the full backwards and the input gradients, ``weight`` the
+        weight gradients.
     paired : array of float, shape (devices,)
-        Overlapped pairs, in which a forward and a backward run together.
+        Overlapped pairs, in which a forward and a backward run at the same time.
     optimiser : array of float, shape (devices,)
-        The optimiser, if the timeline has its spans.
+        The optimiser. 0 if the timeline has no spans of optimisers.
     warm_up : array of float, shape (devices,)
         Idle before the first backward of the device starts.
     steady : array of float, shape (devices,)
@@ -58,11 +59,11 @@ class Breakdown(Frozen):
     cool_down : array of float, shape (devices,)
         Idle after the last forward of the device has ended, and before its last operation.
     after : array of float, shape (devices,)
-        Idle after the last operation, until the step ends on all devices. Rings of an all-reduce count here.
+        Idle after the last operation of the device, until the step ends on all devices. The hops of an all-reduce count as idle time here.
     critical_path : tuple of CriticalStep
-        The operations that determine the makespan, from the first to the last: each waited for the one before it.
+        The operations that determine the makespan, from the first to the last. Each of them waited for the operation before it on the path.
     rest : float
-        The time from the last operation of all devices to the end of the step, for rings and optimisers.
+        The time from the end of the last operation on any device to the end of the step. Rings and optimisers run in this time.
     unit : str or None
         The unit of all times.
     """
@@ -82,7 +83,7 @@ class Breakdown(Frozen):
 
     @property
     def makespan(self) -> float:
-        """The sum of the critical path: all its operations, its waits and the rest."""
+        """The sum of all times on the critical path: operations, waits and ``rest``."""
         return float(sum(step.wait + (step.end - step.start) for step in self.critical_path) + self.rest)
 
     def __repr__(self) -> str:
@@ -100,18 +101,18 @@ class Breakdown(Frozen):
 
 
 def breakdown_of(timeline: Timed, latest_input: Ints, optimiser: Floats, first: float, last: float) -> Breakdown:
-    """Return where the time of a timeline went.
+    """Return the time of a timeline, divided into work and waits of each device.
 
     Parameters
     ----------
     timeline : Timeline
         A timeline with one setting.
     latest_input : array of int, shape (operations,)
-        The row whose output is each operation's input; for both operations of a pair, the row of the later input.
+        For each operation, the row of the operation whose output it needs. Both operations of a pair have the row whose output came later.
     optimiser : array of float, shape (devices,)
         The time of each device's optimiser.
     first, last : float
-        When the step starts and ends, spans included.
+        The start of the first and the end of the last operation or span.
 
     Returns
     -------
@@ -119,7 +120,7 @@ def breakdown_of(timeline: Timed, latest_input: Ints, optimiser: Floats, first: 
     """
     schedule, start, end = timeline.schedule, timeline.start, timeline.end
     columns = dict(zip(WAITS, _waits(schedule, start, end, first), strict=False))
-    lasts = np.maximum.reduceat(end, schedule.first)  # the last end on each device: its rows stand together
+    lasts = np.maximum.reduceat(end, schedule.first)  # for each device, the end of its last operation
     columns |= {**_work(schedule, end - start), "optimiser": optimiser, "after": last - lasts - optimiser}
     path = _critical_path(timeline, latest_input, first)
     return Breakdown(
@@ -128,11 +129,11 @@ def breakdown_of(timeline: Timed, latest_input: Ints, optimiser: Floats, first: 
 
 
 def _work(schedule: Operations, takes: Floats) -> dict[str, Floats]:
-    """Return the time that each device runs operations of each kind; an overlapped pair counts once, in a column of its own."""
+    """Return the time that each device runs operations of each kind. Overlapped pairs have their own column, and count once."""
     one_of_pair, second = schedule.pairs, schedule.pairs + 1
-    column = np.array([0, 1, 1, 2])[schedule.kind]  # F, B, I, W
+    column = np.array([0, 1, 1, 2])[schedule.kind]  # the columns of F, B, I, W
     column[one_of_pair] = 3
-    takes[second] = 0.0  # both rows of a pair have the time of the pair
+    takes[second] = 0.0  # count a pair once: both its rows have the time of the pair
     sums = np.zeros((4, schedule.devices))
     np.add.at(sums, (column, schedule.device), takes)
     return dict(zip(WORK, sums, strict=False))
@@ -143,11 +144,12 @@ def _waits(schedule: Operations, start: Floats, end: Floats, first: float) -> Fl
     before, device = schedule.before, schedule.device
     free = np.where(before >= 0, end[before], first)
     gap = start - free
-    gap[schedule.pairs + 1] = 0.0  # both rows of a pair have the same wait
+    gap[schedule.pairs + 1] = 0.0  # count a pair once: both its rows have the same wait
     backward = (schedule.kind == B) | (schedule.kind == I)
     first_backward = np.minimum.reduceat(np.where(backward, start, np.inf), schedule.first)[device]
     last_forward = np.maximum.reduceat(np.where(schedule.kind == F, end, -np.inf), schedule.first)[device]
-    # 0 is warm-up, 1 steady, 2 cool-down. In GPipe the wait before the first backward is both 0 and 2; it counts as warm-up.
+    # 0 is warm-up, 1 steady state, 2 cool-down. In GPipe, the wait before the first backward also comes after the last forward. It counts
+    # as warm-up.
     phase = np.where(start <= first_backward, 0, np.where(free >= last_forward, 2, 1))
     waits = np.zeros((3, schedule.devices))
     np.add.at(waits, (phase, device), gap)
@@ -155,10 +157,11 @@ def _waits(schedule: Operations, start: Floats, end: Floats, first: float) -> Fl
 
 
 def _critical_path(timeline: Timed, latest_input: Ints, first: float) -> tuple[CriticalStep, ...]:
-    """Return the path from the operation that ends last back to the first.
+    """Return the critical path. It is found backwards, from the operation that ends last.
 
-    An operation waited for the one before it on its device, unless the device was idle and the input came later. When the input came
-    follows from the latency of its link, because a measured timeline has short gaps between all operations.
+    An operation waited for its input if its device was idle just before and the input arrived after the operation before had ended.
+    Otherwise it waited for the operation before it on its device. The arrival of the input is computed from the latency of the link. (The
+    start of the operation is not the arrival, because a measured timeline has short gaps between all operations.)
     """
     schedule, start, end = timeline.schedule, timeline.start, timeline.end
     before, latency = schedule.before, link_latencies(schedule, start, end)

@@ -5,7 +5,7 @@ from heapq import heappop, heappush
 from typing import Any
 
 Row = Mapping[str, Any]
-# For each kind of span, the additional track on which a trace draws it.
+# For each kind of span, the name of the additional track that shows spans of this kind.
 TRACKS = {"send": "send", "receive": "receive", "reduce-scatter": "ring", "all-gather": "ring"}
 DETAILS = ("stage", "microbatch", "chunk", "step", "peer", "nbytes")
 OWN = "hybridlab"  # the entry in otherData that marks the traces of this library
@@ -14,8 +14,8 @@ OWN = "hybridlab"  # the entry in otherData that marks the traces of this librar
 def chrome_trace(rows: Sequence[Row], microseconds: float, title: str) -> dict[str, Any]:
     """Return the rows of a timeline as a Chrome trace: one track and one counter of activations for each device.
 
-    The track of a device has one slice for each operation. Sends, receives and hops of rings have additional tracks below it. There are
-    enough additional tracks that no two slices overlap on one of them. On the device's own track, only the two operations of an
+    The track of a device has one slice for each operation. Below it are additional tracks for sends, receives and hops of rings. There are
+    so many additional tracks that slices on the same track do not overlap. On the device's own track, only the two operations of an
     overlapped pair overlap: they begin and end together, and viewers draw one below the other.
 
     Parameters
@@ -23,14 +23,14 @@ def chrome_trace(rows: Sequence[Row], microseconds: float, title: str) -> dict[s
     rows : sequence of mappings
         The rows of :meth:`Timeline.to_rows`.
     microseconds : float
-        Length of the rows' unit of time in microseconds.
+        The unit of time of the rows, in microseconds.
     title : str
         Name of the process in the trace.
 
     Returns
     -------
     dict
-        An object of the Trace Event Format; its times are in microseconds.
+        A trace in the Trace Event Format. Its times are in microseconds.
 
     Examples
     --------
@@ -48,13 +48,13 @@ def chrome_trace(rows: Sequence[Row], microseconds: float, title: str) -> dict[s
     if beside:
         places = enumerate(sorted(names))  # each device's own track, then its other tracks
         events += [_metadata("thread_sort_index", track, sort_index=place) for place, (_, track, _) in places]
-    chunk = min((row["activations"] for row in rows if row["kind"] == "F"), default=0.0)  # a first forward holds one
+    chunk = min((row["activations"] for row in rows if row["kind"] == "F"), default=0.0)  # the activation of one chunk
     for row, tid in zip(rows, track_of, strict=True):
         start, end = row["start"] * microseconds, row["end"] * microseconds
         track = {"pid": 0, "tid": tid, "ts": start}
         details = {name: row[name] for name in DETAILS if row.get(name, -1) != -1}
-        written = {"start": start / microseconds, "end": (start + (end - start)) / microseconds}  # as a reader computes them
-        details |= {name: row[name] for name, time in written.items() if time != row[name]}  # rounding has changed these
+        written = {"start": start / microseconds, "end": (start + (end - start)) / microseconds}  # the times that a reader will compute
+        details |= {name: row[name] for name, time in written.items() if time != row[name]}  # only the times that rounding has changed
         events.append({"ph": "X", "name": row["op"], "cat": row["kind"], **track, "dur": end - start, "args": details})
         if row["activations"] is None:
             continue
@@ -69,7 +69,7 @@ def _tracks(rows: Sequence[Row], first: int) -> tuple[list[int], list[tuple[int,
     """Return the track of each row, and the device and name of each additional track. Additional tracks are numbered from ``first``."""
     track_of = [row["device"] for row in rows]
     beside: list[tuple[int, str]] = []
-    lanes: dict[tuple[int, str], list[tuple[float, int]]] = {}  # for each lane a heap of (time when the track is free again, track)
+    lanes: dict[tuple[int, str], list[tuple[float, int]]] = {}  # (device, name): heap of (time at which the track is free again, track)
     for place in sorted((place for place, row in enumerate(rows) if row["kind"] in TRACKS), key=lambda place: rows[place]["start"]):
         row = rows[place]
         lane = (row["device"], TRACKS[row["kind"]])

@@ -1,4 +1,4 @@
-"""The clocks of ranks: whether messages arrive after they were sent, and the shifts of clocks that make it so."""
+"""The clocks of ranks in trace files. Clocks that disagree are shifted, so that no message arrives before it is sent."""
 
 from collections.abc import Sequence
 
@@ -10,29 +10,29 @@ from hybridlab.schedule import Operations
 
 
 def shifts_of(schedule: Operations, start: Floats, end: Floats, labels: Sequence[str], rounding: float, shift: bool) -> Floats:
-    r"""Return how much later each rank's clock must be, shape (devices,); zeros if the clocks agree.
+    r"""Return the time to add to all times of each rank, in microseconds, shape (devices,). Zeros if the clocks agree.
 
     Clocks disagree if an operation starts before the operation whose output it needs has ended. Two neighbours send messages in both
-    directions. A clock that is too early makes the messages to it seem too fast, and those from it too slow. So the best shift is the one
-    after which the fastest messages in both directions take the same time.
+    directions. If the clock of one rank is too early, the messages to this rank seem too fast, and the messages from it seem too slow. So
+    the clock is shifted until the fastest messages in both directions take the same time.
 
     Parameters
     ----------
     schedule : Operations
         The operations of all ranks.
     start, end : Floats
-        Their times in microseconds, each on the clock of its rank.
+        The times of the operations in microseconds, each on the clock of its rank.
     labels : sequence of str
-        The ranks' names, for the error.
+        The names of the ranks, for the error.
     rounding : float
-        How much too early an operation may be.
+        An operation may start this many microseconds before its input has ended, because times in files are rounded.
     shift : bool
         Whether clocks may be shifted.
 
     Raises
     ------
     HybridLabError
-        The clocks disagree, and ``shift`` is false, or no shift makes all messages arrive after they were sent (``clocks-disagree``).
+        ``clocks-disagree``: the clocks disagree and ``shift`` is false, or after every shift some message still arrives before it is sent.
 
     Examples
     --------
@@ -44,7 +44,7 @@ def shifts_of(schedule: Operations, start: Floats, end: Floats, labels: Sequence
     """
     none = np.zeros(schedule.devices)
     rows = np.flatnonzero(schedule.crosses)
-    # clocks that agree are not touched, even if a shift would make the messages of both directions equal
+    # Clocks that agree are not shifted, even if the messages in the two directions take different times.
     if not rows.size or _slack(schedule, start, end, none)[rows].min() >= -rounding:
         return none
     by = _shifts(schedule, start, end) if shift else none
@@ -61,15 +61,18 @@ def shifts_of(schedule: Operations, start: Floats, end: Floats, labels: Sequence
 
 
 def _slack(schedule: Operations, start: Floats, end: Floats, by: Floats) -> Floats:
-    """Return the time from the end of each operation's source to its own start, shape (operations,)."""
+    """Return the time from the end of each operation's source to the start of the operation, shape (operations,)."""
     slack: Floats = (start + by[schedule.device]) - (end + by[schedule.device])[schedule.source]
     return slack
 
 
 def _shifts(schedule: Operations, start: Floats, end: Floats) -> Floats:
-    """Return the shift of each device, shape (devices,). Device 0 has none; the others follow along the links with messages both ways."""
+    """Return the shift of each device, shape (devices,).
+
+    The shift of device 0 is 0. The shift of any other device is computed from that of a device with which it exchanges messages both ways.
+    """
     devices = schedule.devices
-    fastest = np.full((devices, devices), np.inf)  # [from, to]
+    fastest = np.full((devices, devices), np.inf)  # time of the fastest message, [sender, receiver]
     rows = np.flatnonzero(schedule.crosses)
     slack = _slack(schedule, start, end, np.zeros(devices))[rows]
     np.minimum.at(fastest, (schedule.device[schedule.source[rows]], schedule.device[rows]), slack)
@@ -77,7 +80,7 @@ def _shifts(schedule: Operations, start: Floats, end: Floats) -> Floats:
     for here in reached:  # the list grows while the loop runs
         for other in np.flatnonzero(np.isfinite(fastest[here] + fastest[:, here])).tolist():
             if other not in reached:
-                # the shift s with fastest[here, other] + s = fastest[other, here] - s, beside the shift of ``here``
+                # shift of ``here`` + s, where s solves fastest[here, other] + s = fastest[other, here] - s
                 by[other] = by[here] + (fastest[other, here] - fastest[here, other]) / 2
                 reached.append(other)
     return by

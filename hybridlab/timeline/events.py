@@ -1,4 +1,4 @@
-"""The events of a trace file, read one at a time; an error says where the file is damaged and which event is the last good one."""
+"""The events of a trace file, read one at a time. If the file is damaged, the error names the place and the last complete event."""
 
 import gzip
 import json
@@ -14,23 +14,23 @@ from hybridlab.errors import HybridLabError
 
 Event = dict[str, Any]
 
-LARGEST_FILE = 2 * 10**9  # bytes of text; reading it takes two times as much memory
-PART = 2**20  # bytes that are read at a time
-_SPACE = re.compile(r"[ \t\n\r]*")  # what JSON allows between values; \s would match more
+LARGEST_FILE = 2 * 10**9  # bytes of unpacked text; reading a file takes twice as much memory as its text
+PART = 2**20  # number of bytes that are read at a time
+_SPACE = re.compile(r"[ \t\n\r]*")  # the white space that JSON allows between values; \s would match more characters
 _WANTED = "a trace is JSON with a list traceEvents, as torch.profiler and Timeline.to_chrome_trace() write it"
 
 
 def read_events(path: Path, take: Callable[[Event], None]) -> dict[str, Any]:
-    r"""Call ``take`` with each event of a trace file, and return the other entries of the file, such as ``distributedInfo``.
+    r"""Call ``take`` with each event of a trace file. Return the other entries of the file, such as ``distributedInfo``.
 
-    A file has an object with the list ``traceEvents``, or only a list of events. It may be packed by gzip. Only one event is in memory at
-    a time, beside the text of the file: a trace of 200 MB takes about 400 MB of memory.
+    A file contains an object with the list ``traceEvents``, or only a list of events. The file may be packed by gzip. The memory holds the
+    text of the file and one event at a time. A trace of 200 MB takes about 400 MB of memory.
 
     Raises
     ------
     HybridLabError
-        The file cannot be read, is not JSON, has no list of events, or ends in the middle of an event. The last error names the last
-        event that is complete.
+        The file cannot be read, is not JSON, has no list of events, or ends in the middle of an event. In this last case the error names
+        the last complete event.
 
     Examples
     --------
@@ -51,12 +51,12 @@ class _Reader:
 
     def __init__(self, name: str, text: str, take: Callable[[Event], None]) -> None:
         self.name, self.text, self.take = name, text, take
-        self.at, self.count, self.last = 0, 0, ""  # the place in the text, the events so far, the name of the last one
-        # json.loads reads a whole text; the scanner reads one value from a place on
+        self.at, self.count, self.last = 0, 0, ""  # index in the text, number of events read, name of the last event
+        # json.loads reads a whole text. The scanner reads one value at an index of the text.
         self.scan = json.scanner.make_scanner(json.JSONDecoder())  # type: ignore[arg-type]  # typeshed says that it takes itself
 
     def read_file(self) -> dict[str, Any]:
-        """Read the file and return the entries beside ``traceEvents``."""
+        """Read the file and return all entries except ``traceEvents``."""
         begin = self.skip_spaces()
         about: dict[str, Any] = {}
         if begin == "[":
@@ -84,7 +84,7 @@ class _Reader:
         return about
 
     def read_events(self, may_end: bool = False) -> None:
-        """Read a list of events. The format allows a list without its last bracket, if the file is only a list."""
+        """Read a list of events. If the file is only a list, the format allows the closing bracket to be missing (``may_end``)."""
         self.at += 1
         while (mark := self.skip_spaces(at_end=may_end)) != "]":
             if not mark:
@@ -101,9 +101,9 @@ class _Reader:
         self.at += 1
 
     def skip_spaces(self, at_end: bool = False) -> str:
-        """Skip spaces and return the next character, which stays to be read; "" at the end of the file if that is allowed."""
+        """Skip spaces and return the next character without reading it. At the end of the file, return "" if ``at_end``, else raise."""
         match = _SPACE.match(self.text, self.at)
-        self.at = match.end() if match else self.at  # the pattern always matches, but its type says that it may not
+        self.at = match.end() if match else self.at  # the pattern always matches; the condition is for mypy
         mark = self.text[self.at : self.at + 1]
         if not mark and not at_end:
             self.refuse()
@@ -124,15 +124,15 @@ class _Reader:
             self.refuse(why.value)
         except json.JSONDecodeError as why:
             self.refuse(why.pos)
-        except RecursionError:  # thousands of brackets, one in the other
+        except RecursionError:  # thousands of nested brackets
             self.refuse()
         return value
 
     def refuse(self, place: int | None = None) -> NoReturn:
-        """Raise an error that says where the text stops being JSON; by default, at the present position."""
+        """Raise an error that says where the text stops being JSON. By default this is the current position."""
         after = f"after event {self.count - 1} ({short_repr(self.last)})" if self.count else "before its first event"
         place = self.at if place is None else place
-        rest = self.text[self.at : self.at + 2_000_000]  # not all of it: a slice is a copy, and the text can be very long
+        rest = self.text[self.at : self.at + 2_000_000]  # not the whole rest: a slice is a copy, and the text can be very long
         if not rest.strip() or not _ends(rest):
             advice = "record it again, or wait until the profiler has written it"
             raise HybridLabError(f"{self.name} is cut off {after}: {advice}", "cut-off")
@@ -141,15 +141,15 @@ class _Reader:
 
 
 def _ends(rest: str) -> bool:
-    """Return whether the rest of a text ends as JSON does; a file that was cut off rarely does."""
+    """Return whether the rest of a text ends with a bracket and closes all its brackets. A file that was cut off rarely does."""
     return rest.rstrip().endswith(("}", "]")) and rest.count("{") <= rest.count("}") and rest.count("[") <= rest.count("]")
 
 
 def _unpack(path: Path) -> str:
-    """Return the text of a file, which may be packed by gzip."""
+    """Return the text of a file. The file may be packed by gzip."""
     try:
         with path.open("rb") as file:
-            packed = file.read(2) == b"\x1f\x8b"  # a file packed by gzip begins with these bytes, whatever its name is
+            packed = file.read(2) == b"\x1f\x8b"  # every file packed by gzip begins with these two bytes
         with gzip.open(path) if packed else path.open("rb") as stream:
             content = _read_limited(stream, path.name)
     except (EOFError, zlib.error, gzip.BadGzipFile) as why:
@@ -166,7 +166,7 @@ def _unpack(path: Path) -> str:
 
 
 def _read_limited(stream: Any, name: str) -> bytearray:
-    """Return the content of a file. It is read in pieces, because a small file packed by gzip can unpack to more than fits in memory."""
+    """Return the content of a file. Read it in pieces, because a small file packed by gzip can unpack to more than fits in memory."""
     content = bytearray()
     while part := stream.read(PART):
         content += part

@@ -1,4 +1,4 @@
-"""The reader of the traces that this library writes: everything in them is read back exactly."""
+"""The reader of traces that this library has written. The timeline that is read equals the timeline that was written."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -23,11 +23,11 @@ class OwnTrace:
     def __init__(self, path: Path) -> None:
         self.name, self.title = path.name, ""
         self.slices: list[Event] = []
-        self.device_of: dict[Any, int] = {}  # for each track
+        self.device_of: dict[Any, int] = {}  # the device of each track
         self.about: Mapping[str, Any] = read_events(path, self._take)["otherData"][OWN]
 
     def _take(self, event: Event) -> None:
-        """Store an event if it is a slice or the name of the process or of a track."""
+        """Store an event if it is a slice, the name of the process, or the name of a track."""
         if event.get("name") == "process_name":
             self.title = event["args"]["name"]
         elif event.get("name") == "thread_name":
@@ -43,7 +43,7 @@ def read_own_trace(trace: OwnTrace) -> tuple[Operations, Floats, Floats, Spans |
     Raises
     ------
     HybridLabError
-        An event is missing, doubled, or without its time (``damaged-trace``).
+        ``damaged-trace``: an event is missing, occurs twice, or has no time.
     """
     try:
         unit = unit_of_time(trace.about["unit"])
@@ -68,7 +68,7 @@ def read_own_trace(trace: OwnTrace) -> tuple[Operations, Floats, Floats, Spans |
         start, end = (np.array(column) for column in zip(*(times[row] for row in range(len(row_of))), strict=True))
         read = _spans(trace, spans, row_of, microseconds) if trace.about["spans"] else None
     except (KeyError, TypeError, AttributeError, ValueError) as why:
-        if isinstance(why, HybridLabError):  # it is a ValueError as well, and its own sentence says more
+        if isinstance(why, HybridLabError):  # HybridLabError is a ValueError too, and its sentence says more
             raise
         raise _damaged(trace, f"this entry is missing or wrong: {why}") from None
     return schedule, start, end, read, unit
@@ -80,7 +80,7 @@ def _damaged(trace: OwnTrace, what: str) -> HybridLabError:
 
 
 def _exact_times(event: Event, microseconds: float) -> tuple[float, float]:
-    """Return the start and the end of an event in the unit of the timeline; ``args`` has those that rounding has changed."""
+    """Return the start and the end of an event in the unit of the timeline. If rounding has changed a time, ``args`` has the exact time."""
     arguments = event["args"]
     start, end = event["ts"] / microseconds, (event["ts"] + event["dur"]) / microseconds
     return float(arguments.get("start", start)), float(arguments.get("end", end))

@@ -1,4 +1,4 @@
-"""Spans: the start and the end of each message, each hop of a ring and each optimiser, which are not operations of a schedule."""
+"""Spans. A span is the start and the end of something that is not an operation of a schedule: a message, a hop of a ring, an optimiser."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,14 +13,14 @@ from hybridlab.errors import HybridLabError
 
 SPAN_KINDS = ("send", "receive", "reduce-scatter", "all-gather", "optimiser")  # the code of a kind is its index
 SEND, RECEIVE, REDUCE_SCATTER, ALL_GATHER, OPTIMISER = range(len(SPAN_KINDS))
-MOST_SPANS = 2**23  # the largest number of spans x settings in one timeline; they take about 2 GB
+MOST_SPANS = 2**23  # the largest product spans x settings in one timeline; this many spans take about 2 GB of memory
 DETAILS = ("stage", "microbatch", "chunk", "step", "peer", "nbytes", "row")
-COLUMNS = {"kind": 0, "device": 0} | dict.fromkeys(DETAILS, -1)  # for each column of whole numbers, the least number in it
+COLUMNS = {"kind": 0, "device": 0} | dict.fromkeys(DETAILS, -1)  # for each column of whole numbers, the smallest allowed number
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Spans(Frozen):
-    """A table of spans of time: it has one array for each column, and each array has one element for each span.
+    """A table of spans. It has one array for each column. Each array has one element for each span.
 
     In all columns except ``kind``, ``device``, ``start`` and ``end``, -1 means that the value is not known or has no meaning for this
     kind of span. If one number is given for a column, all spans get this number.
@@ -30,7 +30,7 @@ class Spans(Frozen):
     kind : array of int, shape (spans,)
         Indices in ``SPAN_KINDS``.
     device : array of int, shape (spans,)
-        The device that the span is on.
+        The device whose track shows the span.
     start, end : array of float, shape (settings..., spans)
         Times in the unit of the timeline.
     stage : array of int, shape (spans,)
@@ -38,9 +38,9 @@ class Spans(Frozen):
     microbatch : array of int, shape (spans,)
         For a message, the microbatch of the operation whose output it carries.
     chunk, step : array of int, shape (spans,)
-        For a hop, the piece of the gradients that it sends, and the number of the step in the reduce-scatter or the all-gather.
+        For a hop, the chunk of the gradients that it sends, and the number of its step in the reduce-scatter or the all-gather.
     peer : array of int, shape (spans,)
-        The device at the other end: the receiver of a send or of a hop, the sender of a receive.
+        The other device of a message or hop: the receiver of a send or of a hop, or the sender of a receive.
     nbytes : array of int, shape (spans,)
         Bytes of a message or hop.
     row : array of int, shape (spans,)
@@ -61,7 +61,7 @@ class Spans(Frozen):
     device: Ints
     start: Floats
     end: Floats
-    stage: Ints = -1  # type: ignore[assignment]  # one value for all spans becomes a column
+    stage: Ints = -1  # type: ignore[assignment]  # __post_init__ changes one value for all spans into a column
     microbatch: Ints = -1  # type: ignore[assignment]
     chunk: Ints = -1  # type: ignore[assignment]
     step: Ints = -1  # type: ignore[assignment]
@@ -73,11 +73,11 @@ class Spans(Frozen):
         start, end = (_times(getattr(self, name), name) for name in ("start", "end"))
         if start.shape != end.shape:
             raise HybridLabError(f"start and end of spans must have the same shape, not {start.shape} and {end.shape}", "does-not-fit")
-        # a quick look at the extremes first, because most tables are right; NaN fails as well
+        # Most tables are right, so a fast check of the smallest and the largest time comes first. NaN fails this check too.
         if not (np.abs([start.min(initial=0.0), end.max(initial=0.0)]) <= LATEST).all() or not (end >= start).all():
             _refuse_times(start, end)
         columns = _columns({name: getattr(self, name) for name in COLUMNS}, start.shape[-1])
-        # into __dict__, because the fields of a frozen dataclass cannot be assigned
+        # The fields of a frozen dataclass cannot be assigned, so they are written into __dict__.
         self.__dict__.update(columns, start=readonly(start), end=readonly(end))
 
     @property
@@ -101,20 +101,20 @@ class Spans(Frozen):
 
     @property
     def latest(self) -> Floats:
-        """The last end of all spans, shape (settings...); minus infinity if there are none."""
+        """The latest end of all spans, shape (settings...). Minus infinity if there are no spans."""
         latest: Floats = self.end.max(axis=-1, initial=-np.inf)
         return latest
 
     @property
     def earliest(self) -> Floats:
-        """The first start of all spans, shape (settings...); infinity if there are none."""
+        """The earliest start of all spans, shape (settings...). Infinity if there are no spans."""
         earliest: Floats = self.start.min(axis=-1, initial=np.inf)
         return earliest
 
     def computing(self, devices: int) -> Floats:
-        """Return the time that each device spends in its optimiser, shape (settings..., devices); messages and hops do not count."""
+        """Return the time that each device spends in its optimiser, shape (settings..., devices). Messages and hops do not count."""
         optimisers = np.flatnonzero(self.kind == OPTIMISER)
-        total = np.zeros((devices, *self.start.shape[:-1]))  # devices first, because np.add.at adds along the first axis
+        total = np.zeros((devices, *self.start.shape[:-1]))  # devices are the first axis, because np.add.at adds along the first axis
         np.add.at(total, self.device[optimisers], np.moveaxis((self.end - self.start)[..., optimisers], -1, 0))
         return np.moveaxis(total, 0, -1)
 
@@ -129,7 +129,7 @@ class Spans(Frozen):
         Returns
         -------
         list of dict
-            Each dict has the same keys as in ``Timeline.to_rows``, then chunk, step, peer and nbytes. ``activations`` is None.
+            Each dict has the keys of ``Timeline.to_rows``, and chunk, step, peer and nbytes. The value of ``activations`` is None.
         """
         names = ("device", "kind", "stage", "microbatch", "start", "end", "chunk", "step", "peer", "nbytes")
         columns = zip(*(getattr(self, name).tolist() for name in ("row", *names)), strict=True)
@@ -148,13 +148,13 @@ class Spans(Frozen):
 
 
 def join_spans(*parts: Spans) -> Spans:
-    """Return the spans of all ``parts`` in one table, one part after the other. All parts must have the same settings."""
+    """Return one table with the spans of all ``parts`` in order. All parts must have the same settings."""
     columns = {name: [getattr(part, name) for part in parts] for name in Spans.__dataclass_fields__}
     return _from_checked({name: np.concatenate(values, axis=-1) for name, values in columns.items()})
 
 
 def _from_checked(columns: dict[str, npt.NDArray[Any]]) -> Spans:
-    """Return spans whose columns come from other spans: the values were checked there, so only shapes can be wrong."""
+    """Return spans whose columns come from other ``Spans``. Those have checked the values, so only shapes can be wrong here."""
     columns = {name: readonly(column) for name, column in columns.items()}
     if columns["kind"].ndim != 1 or columns["start"].shape[-1:] != columns["kind"].shape:
         return Spans(**columns)  # raises an error with a sentence
@@ -165,7 +165,7 @@ def _from_checked(columns: dict[str, npt.NDArray[Any]]) -> Spans:
 
 
 def require_fitting_spans(spans: Spans, settings: tuple[int, ...], devices: int, rows: int) -> None:
-    """Raise unless ``spans`` are :class:`Spans` with this shape of settings, and name only existing devices and rows."""
+    """Raise if ``spans`` are not :class:`Spans`, have another shape of settings, or name a device or a row that does not exist."""
     if not isinstance(spans, Spans):
         raise HybridLabError(f"the spans of a timeline are Spans, or None, not {short_repr(spans)}", "wrong-type")
     if spans.start.shape[:-1] != settings:
@@ -176,7 +176,7 @@ def require_fitting_spans(spans: Spans, settings: tuple[int, ...], devices: int,
 
 
 def _times(value: Any, name: str) -> Floats:
-    """Return ``value`` as a float64 array of finite times with the spans on its last axis; a read-only array is not copied."""
+    """Return ``value`` as a float64 array of times. The last axis is for the spans. A read-only array is not copied."""
     if isinstance(value, np.ndarray) and value.dtype == np.float64 and not value.flags.writeable:
         array = value
     else:
@@ -187,7 +187,7 @@ def _times(value: Any, name: str) -> Floats:
             given = np.empty(0, dtype=object)
         if given.dtype.kind not in "iuf":
             raise HybridLabError(f"{name} of spans must be an array of times, not {short_repr(value)}", "not-a-number")
-        with np.errstate(over="ignore"):  # a longdouble above the range of float64 becomes inf, which is refused below
+        with np.errstate(over="ignore"):  # a longdouble above the range of float64 becomes inf, and _refuse_times refuses inf
             array = given.astype(np.float64)
     if not array.ndim:
         raise HybridLabError(f"{name} of spans must have one time for each span, not {short_repr(value)}", "wrong-shape")
@@ -205,7 +205,7 @@ def _columns(given: dict[str, Any], size: int) -> dict[str, Ints]:
     """Return all columns as rows of one read-only array, checked in one pass."""
     table = np.empty((len(COLUMNS), size), dtype=np.intp)
     for row, (name, value) in zip(table, given.items(), strict=True):
-        # an array of this very type and shape needs no check of its own
+        # an array that already has the right type and shape needs no further check
         row[:] = value if type(value) is np.ndarray and value.dtype == np.intp and value.shape == (size,) else _column(value, name, size)
     smallest = table.min(axis=1, initial=0)
     for (name, least), found in zip(COLUMNS.items(), smallest.tolist(), strict=True):

@@ -1,4 +1,4 @@
-"""A timeline: the start and the end of each operation, the figures computed from them, and a trace for Perfetto."""
+"""A timeline: the start and the end of each operation, measures such as makespan and bubble, and a trace for Perfetto."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -27,9 +27,9 @@ class Timeline(Frozen):
     Parameters
     ----------
     schedule : Schedule or Replicated
-        The operations. They are sorted by device, and for each device in the order in which it runs them.
+        The operations. Those of device 0 come first, in the order in which the device runs them, then those of device 1, and so on.
     start, end : array_like, shape (settings..., operations)
-        Start and end of each operation. If several settings were simulated together, the axes before the last are the settings.
+        Start and end of each operation. If several settings were simulated together, the axes before the last are for the settings.
     spans : Spans, optional
         The messages, the hops of rings and the optimisers. None if they are not known.
     unit : str or None
@@ -62,7 +62,7 @@ class Timeline(Frozen):
             array = getattr(self, name)
             shareable = isinstance(array, np.ndarray) and array.dtype == np.float64 and not array.flags.writeable
             if not (shareable and array.size):
-                array = readonly(numbers(array, name))  # a copy; a read-only array is not copied
+                array = readonly(numbers(array, name))  # the array is copied, except if it is read-only
             if array.shape[-1:] != self.schedule.kind.shape:
                 wanted = f"{self.schedule.kind.size} values on the last axis, one for each operation"
                 raise HybridLabError(f"{name} must have {wanted}, not shape {array.shape}", "wrong-shape")
@@ -86,41 +86,43 @@ class Timeline(Frozen):
         name: str | None = None,
         shift_clocks: bool = False,
     ) -> "Timeline":
-        r"""Return the timeline of a training step in trace files; they end in .json or .json.gz.
+        r"""Return the timeline of a training step from trace files. The names of the files end in .json or .json.gz.
 
-        The files can be of three kinds:
+        There are three kinds of files:
 
-        - A file that has been written from :meth:`to_chrome_trace`. Everything is read back exactly.
-        - The files of torch.profiler, one for each rank, from a job that runs torch.distributed.pipelining. Its runtime gives each
-          operation a range such as ``PP:0F1``. Files are merged by ``distributedInfo.rank`` and ``baseTimeNanoseconds``.
+        - A file with the result of :meth:`to_chrome_trace`. The timeline that is read equals the timeline that was written.
+        - The files of torch.profiler, one for each rank, from a job that runs torch.distributed.pipelining. In these files, each operation
+          has a range such as ``PP:0F1``. The files are merged by ``distributedInfo.rank`` and ``baseTimeNanoseconds``.
         - A trace of any other program. ``pattern`` says which events are operations.
 
-        A range of torch.profiler also contains the wait for the input. So an operation starts at the first ``cpu_op`` in its range that is
-        no message (``c10d::``, ``gloo:``, ``nccl:``), and ends with the range. If the file has GPU kernels, it lasts from the start of the
-        first to the end of the last kernel that the range has launched. An operation without any of these has no length.
+        A range of torch.profiler also contains the wait for the input. So the range is not the time of the operation. Without GPU kernels
+        in the file, the operation starts at the first ``cpu_op`` in its range that does not send or receive (``c10d::``, ``gloo:``,
+        ``nccl:``), and ends with the range. With GPU kernels, the operation starts with the first kernel that the range has launched, and
+        ends with the last. If a range has no such ``cpu_op`` or kernel, its operation has length 0.
 
-        Times in files are microseconds; ``displayTimeUnit`` only says how viewers show them. The timeline of another program's trace is in
-        ms and begins at 0. A trace of 200 MB takes about 520 MB of memory and 13 seconds.
+        Times in files are in microseconds, whatever ``displayTimeUnit`` says. Except for traces of this library, the timeline is in ms and
+        begins at 0. A trace of 200 MB takes about 520 MB of memory and 13 seconds.
 
         Parameters
         ----------
         path : str, path, or list of these
             A file, a folder with one file for each rank, a glob such as ``"run/rank*.json.gz"``, or a list.
         pattern : str, optional
-            A regular expression that is searched for in the names of events. Its named groups are ``kind`` (F, B, I, W, or a word such
-            as forward, bwd, dgrad, wgrad, in any case), ``stage`` and ``microbatch``; a group ``device`` is optional. Without it, each
-            file is a device if there are several files. In one file, each process is a device, or each thread if there is one process.
+            A regular expression that is searched for in the names of events. It has three named groups: ``kind`` (F, B, I, W, or a word
+            such as forward, bwd, dgrad, wgrad, in capital or small letters), ``stage`` and ``microbatch``. A group ``device`` is optional.
+            Without ``device``, each of several files is a device. In a single file, each process is a device; if there is only one
+            process, each thread is a device.
         step : int, optional
-            Which step to read if the files have several, from 0: the k-th run of each operation belongs to step k.
+            The number of the step to read, from 0, if the files have several steps. Run k of each operation (from 0) belongs to step k.
         name : str, optional
-            The name of the schedule; by default the name of the first file.
+            The name of the schedule. By default, the name of the first file.
         shift_clocks : bool
-            Whether to shift the clocks of ranks that disagree, until the fastest messages in both directions take the same time.
+            Whether to shift clocks that disagree. They are shifted until the fastest messages in both directions take the same time.
 
         Raises
         ------
         HybridLabError
-            A file is damaged, no event is an operation, an operation is missing, doubled or without a time, two operations of a device
+            A file is damaged, no event is an operation, an operation is missing, occurs twice or has no time, two operations of a device
             overlap, there are several steps, or clocks disagree. The message names the event.
 
         Examples
@@ -140,7 +142,7 @@ class Timeline(Frozen):
         >>> Timeline.from_chrome_trace(path, pattern=r"(?P<kind>\w+) of stage (?P<stage>\d+), microbatch (?P<microbatch>\d+)").makespan
         4.0
         """
-        from hybridlab.timeline.trace_file import parts_of  # loads json, gzip and re, which nothing else needs
+        from hybridlab.timeline.trace_file import parts_of  # imported here, because it loads json, gzip and re
 
         return cls(*parts_of(path, pattern, step, name, shift_clocks))
 
@@ -156,8 +158,8 @@ class Timeline(Frozen):
 
     @property
     def makespan(self) -> Any:
-        """Time from the first start to the last end on all devices, spans included; a float, or an array of the settings' shape."""
-        whole = [0]  # one segment; reduceat is faster than min() and max() if the last axis is not contiguous in memory
+        """Time from the first start to the last end of all operations and spans. A float, or an array of shape (settings...)."""
+        whole = [0]  # one segment for reduceat: it is faster than min() and max() if the last axis is not contiguous in memory
         first = np.minimum.reduceat(self.start, whole, axis=-1)[..., 0]
         last = np.maximum.reduceat(self.end, whole, axis=-1)[..., 0]
         if self.spans is not None:
@@ -166,9 +168,9 @@ class Timeline(Frozen):
 
     @property
     def device_span(self) -> Any:
-        """Time from the first start to the last end on one device, without spans, for the device where it is longest.
+        """The longest time of a device from the start of its first operation to the end of its last. Spans do not count.
 
-        Qi et al., arXiv 2401.10241, define it in this way.
+        This is the time of a step as Qi et al., arXiv 2401.10241, define it.
         """
         first = self.schedule.first
         starts = np.minimum.reduceat(self.start, first, axis=-1)
@@ -177,43 +179,43 @@ class Timeline(Frozen):
 
     @property
     def busy(self) -> Floats:
-        """Time that each device runs operations or its optimiser, shape (settings..., devices); an overlapped pair counts once."""
+        """Time that each device runs operations or its optimiser, shape (settings..., devices). An overlapped pair counts once."""
         duration = self.end - self.start
-        duration[..., self.schedule.pairs + 1] = 0  # both rows of a pair have the time of the pair
+        duration[..., self.schedule.pairs + 1] = 0  # count a pair once: both its rows have the time of the pair
         busy: Floats = np.add.reduceat(duration, self.schedule.first, axis=-1)
         return busy if self.spans is None else busy + self.spans.computing(self.schedule.devices)
 
     @property
     def bubble_ratio(self) -> Any:
-        """Share of the time in which devices are idle, 1 - sum(busy) / (devices * makespan); 0 if the makespan is 0."""
+        """Share of the time in which devices are idle: 1 - sum(busy) / (devices * makespan). 0 if the makespan is 0."""
         total = np.asarray(self.makespan) * self.schedule.devices
-        idle = np.maximum(total - self.busy.sum(axis=-1), 0.0)  # rounding can make it slightly negative
+        idle = np.maximum(total - self.busy.sum(axis=-1), 0.0)  # rounding can make the idle time slightly negative
         return self._plain(np.divide(idle, total, out=np.zeros_like(total), where=total > 0))
 
     @property
     def peak_activations(self) -> Floats:
-        """Most activations that each device holds at once, shape (settings..., devices).
+        """The largest number of activations that each device holds at the same time, shape (settings..., devices).
 
         The unit is the activation of one microbatch on a whole device. With v chunks, the activation of one chunk counts as 1/v. A
         device holds an activation from the start of the forward to the end of the full backward or of the weight gradient. The peak
-        depends on the order of the operations, and not on their times.
+        depends on the order of the operations, but not on their times.
         """
         peak = np.maximum.reduceat(self.activations, self.schedule.first)
         return np.broadcast_to(peak, (*self.start.shape[:-1], self.schedule.devices))
 
     @cached_property
     def activations(self) -> Floats:
-        """Activations that the device holds while each operation runs, shape (operations,); unit as in ``peak_activations``."""
+        """For each operation, the activations that its device holds while it runs, shape (operations,). Unit as in ``peak_activations``."""
         stores, frees = self.schedule.kind == F, (self.schedule.kind != F) & (self.schedule.kind != I)
-        # Each device frees all its activations, so the running count is 0 where the next device's rows begin.
+        # Each device frees all its activations, so the running count is 0 again where the rows of the next device begin.
         alive: Floats = (np.cumsum(stores) - np.cumsum(frees) + frees) / self.schedule.chunks
         return readonly(alive)
 
     def blocking_operation(self) -> Ints:
-        """Return for each operation the row of the operation that it waited for, shape (operations,).
+        """Return, for each operation, the row of the operation that it waited for, shape (operations,).
 
-        If the device was idle just before, the operation waited for the one whose output it needs. Else it waited for the operation
-        before it on the device. The row is -1 if it waited for no operation.
+        If the device was idle just before an operation, the operation waited for its input: the row is that of the operation whose output
+        it needs. Otherwise the row is that of the operation before it on the device. -1 means that it waited for no operation.
 
         Raises
         ------
@@ -229,25 +231,26 @@ class Timeline(Frozen):
         """
         self._require_one_setting("blocking_operation")
         before = self.schedule.before
-        free = np.where(before >= 0, self.end[before], self.start.min())  # a device is free from the beginning of the step on
+        # a device is free from the start of the step until its first operation
+        free = np.where(before >= 0, self.end[before], self.start.min())
         return np.where(self.start > free, self._latest_input(), before)
 
     def _latest_input(self) -> Ints:
-        """Return for each operation the row of the operation whose output it needs.
+        """Return, for each operation, the row of the operation whose output it needs.
 
-        Both operations of an overlapped pair get the same row: that of the input which came later.
+        An overlapped pair has two inputs. Both operations of the pair get the row of the input that came later.
         """
         source, first = self.schedule.source.copy(), self.schedule.pairs
         pair = np.stack([first, first + 1])
-        ended = np.append(self.end, -np.inf)[source[pair]]  # the source -1 finds minus infinity, which is never the latest
+        ended = np.append(self.end, -np.inf)[source[pair]]  # the source -1 reads minus infinity, which is never the latest end
         ended[
             ~self.schedule.crosses[pair] & (ended < self.start[pair])
-        ] = -np.inf  # an earlier output of this device: the pair did not wait for it
+        ] = -np.inf  # the pair did not wait for an input that its own device computed earlier
         source[pair] = source[pair[ended.argmax(axis=0), np.arange(first.size)]]
         return source
 
     def breakdown(self) -> "Breakdown":
-        """Return where the time of the step went: the work and the waits of each device, and the critical path.
+        """Return the work and the waits of each device, and the critical path.
 
         Raises
         ------
@@ -267,7 +270,7 @@ class Timeline(Frozen):
         >>> " ".join(str(step.op) for step in where.critical_path)
         '0F0 1F0 1B0 0B0 0F2 1F2 1B2 1F3 1B3 0B3'
         """
-        from hybridlab.timeline.breakdown import breakdown_of  # rarely needed
+        from hybridlab.timeline.breakdown import breakdown_of  # imported here, because it is rarely needed
 
         self._require_one_setting("breakdown")
         first, last = self.start.min(), self.end.max()
@@ -277,7 +280,7 @@ class Timeline(Frozen):
         return breakdown_of(self, self._latest_input(), optimiser, first, last)
 
     def at(self, *setting: int) -> "Timeline":
-        """Return the timeline of one setting, or of all settings that have these first indices.
+        """Return the timeline of one setting. With fewer indices than axes, return the timeline of all settings with these first indices.
 
         Parameters
         ----------
@@ -349,18 +352,18 @@ class Timeline(Frozen):
         """
         self._require_one_setting("to_chrome_trace")
         microseconds = 1e6 / in_a_second(self.unit, "a trace")
-        latest = np.abs([self.start, self.end]).max()  # a unit such as "s" makes the numbers larger
+        latest = np.abs([self.start, self.end]).max()  # in microseconds the numbers are larger than in a unit such as "s"
         if self.spans is not None:
             latest = max(latest, np.abs(self.spans.end).max(initial=0), np.abs(self.spans.start).max(initial=0))
         if latest > LATEST / microseconds:
             raise HybridLabError(f"the trace's times must stay within {LATEST:g} microseconds: give smaller times", "too-large")
-        replicas = getattr(self.schedule, "replicas", 0)  # 0: one Schedule
+        replicas = getattr(self.schedule, "replicas", 0)  # 0 means that the schedule is a Schedule and not a Replicated
         one = self.schedule.turns[: self.schedule.devices // max(1, replicas)]  # all replicas run the same orders
         about = {"orders": join_csv(one), "unit": self.unit, "replicas": replicas, "spans": self.spans is not None}
         return chrome_trace(self.to_rows(), microseconds, self.schedule.name) | {"otherData": {OWN: about}}
 
     def _require_one_setting(self, method: str) -> None:
-        """Raise an error that names ``method`` if there are several settings."""
+        """Raise an error if the timeline has several settings. The error names ``method``."""
         if self.start.ndim > 1:
             settings = self.start.shape[:-1]
             raise HybridLabError(
@@ -368,7 +371,7 @@ class Timeline(Frozen):
             )
 
     def _plain(self, value: Floats) -> Any:
-        """Return a float for one setting, and the array for several."""
+        """Return ``value`` as a float if the timeline has one setting, and as it is if the timeline has several."""
         return float(value) if self.start.ndim == 1 else value
 
     def __repr__(self) -> str:
@@ -377,12 +380,12 @@ class Timeline(Frozen):
 
 
 def computed_timeline(schedule: Operations, start: Floats, end: Floats, unit: str | None) -> Timeline:
-    """Return the timeline of times that were computed here, and therefore need no check; the arrays must be read-only.
+    """Return a timeline without checking its times, because the library itself has computed them. The arrays must be read-only.
 
     >>> from hybridlab.schedule import Schedule
     >>> computed_timeline(Schedule("one", [["0F0", "0B0"]]), readonly(np.array([0.0, 1.0])), readonly(np.array([1.0, 3.0])), "ms").makespan
     3.0
     """
-    timeline = object.__new__(Timeline)  # without __init__ and its checks, which would take longer than a small simulation
+    timeline = object.__new__(Timeline)  # __init__ is not called, because its checks take longer than a small simulation
     timeline.__dict__.update(schedule=schedule, start=start, end=end, spans=None, unit=unit)
     return timeline

@@ -1,4 +1,4 @@
-"""The reader of trace files: the schedule, the times and the spans that recordings of a job hold."""
+"""The reader of trace files. It returns the schedule, the times and the spans of a training step."""
 
 import re
 from collections import Counter, defaultdict
@@ -18,12 +18,12 @@ from hybridlab.timeline.own_trace import OwnTrace, read_own_trace
 from hybridlab.timeline.recordings import Paths, Recording, Slice, checked_pattern, files_at
 from hybridlab.timeline.spans import Spans
 
-MICROSECOND = 1.0  # times that differ by less are the same: files round to this
-UNIT = "ms"  # of the timelines that are read from traces of other programs
+MICROSECOND = 1.0  # times in files are rounded, so times that differ by less than this count as equal
+UNIT = "ms"  # the unit of timelines from traces that this library has not written
 
 
 class Parts(NamedTuple):
-    """The arguments of :class:`~hybridlab.Timeline` that a trace holds."""
+    """The arguments of :class:`~hybridlab.Timeline`, as read from a trace."""
 
     schedule: Operations
     start: Floats
@@ -33,27 +33,27 @@ class Parts(NamedTuple):
 
 
 class Rank(NamedTuple):
-    """The operations of one rank in the order of their starts, on the clock that all ranks share; times in microseconds."""
+    """The operations of one rank, sorted by their starts. Times are in microseconds, on one clock for all ranks."""
 
     label: str
     slices: list[Slice]
 
 
 def parts_of(path: Paths, pattern: Any, step: Any, name: str | None, shift_clocks: Any) -> Parts:
-    """Return the arguments of the timeline in trace files; see :meth:`hybridlab.Timeline.from_chrome_trace`."""
+    """Return the arguments of the timeline in trace files. See :meth:`hybridlab.Timeline.from_chrome_trace`."""
     compiled, shift = checked_pattern(pattern), true_or_false(shift_clocks, "shift_clocks")
     step = None if step is None else whole_number(step, "step", at_least=0)
     files = files_at(path)
     recordings = [Recording(file, compiled) for file in files]
     if len(files) == 1 and compiled is None and OWN in _other_data(recordings[0]):
-        return Parts(*read_own_trace(OwnTrace(files[0])))  # read again, because it needs other events of the file
+        return Parts(*read_own_trace(OwnTrace(files[0])))  # the file is read again, because OwnTrace needs other events
     ranks = _choose_step(_sort_ranks(_ranks_of(recordings, compiled)), step)
     schedule = Schedule(_name_of(name, files), [_turns_of(rank) for rank in ranks])
     times = {op: (each.start, each.end) for rank in ranks for each in rank.slices for op in each.ops}
     start, end = (np.array(column) for column in zip(*(times[op] for op in schedule.ops), strict=True))
     by = shifts_of(schedule, start, end, [rank.label for rank in ranks], MICROSECOND, shift)[schedule.device]
     start, end = start + by, end + by
-    begin, length = start.min(), 1_000_000 / IN_A_SECOND[UNIT]  # clocks count from 1970 or from the start of the machine
+    begin, length = start.min(), 1_000_000 / IN_A_SECOND[UNIT]  # clocks begin in 1970 or when the machine starts
     return Parts(schedule, (start - begin) / length, (end - begin) / length, None, UNIT)
 
 
@@ -63,12 +63,12 @@ def _other_data(recording: Recording) -> dict[str, Any]:
 
 
 def _name_of(name: str | None, files: Sequence[Path]) -> str:
-    """Return the name of the schedule: the one given, or the name of the first file without its endings."""
+    """Return the name of the schedule: ``name``, or if it is None, the name of the first file without its endings."""
     return files[0].name.split(".")[0] if name is None else name
 
 
 def _ranks_of(recordings: Sequence[Recording], pattern: re.Pattern[str] | None) -> list[Rank]:
-    """Return the ranks in files: each file is one rank, or one file has all of them on its tracks.
+    """Return the ranks in trace files. Each of several files is one rank. A single file can have all ranks on its tracks.
 
     Raises
     ------
@@ -94,7 +94,7 @@ def _ranks_of(recordings: Sequence[Recording], pattern: re.Pattern[str] | None) 
         raise HybridLabError(f"{message}: record all ranks with the same version of torch", "no-clock")
     earliest = min((base for base in bases if base is not None), default=0)
     ranks = []
-    # without rank numbers all keys are equal, and the files keep their order
+    # If a file has no rank number, all sort keys are 0, and the files stay in the given order.
     for number, recording, base in sorted(zip(numbers, recordings, bases, strict=True), key=lambda each: each[0] if known else 0):
         if recording.slices:
             late = 0.0 if base is None else (base - earliest) / 1000  # ns to microseconds
@@ -104,7 +104,11 @@ def _ranks_of(recordings: Sequence[Recording], pattern: re.Pattern[str] | None) 
 
 
 def _ranks_in(recording: Recording) -> list[Rank]:
-    """Return the ranks in one file, by what the pattern's group ``device`` has matched, or else by process, or else by thread."""
+    """Return the ranks in one file.
+
+    If the pattern has matched a ``device`` for each operation, each device is a rank. If not, each of several processes is a rank. If there
+    is only one process, each of its threads is a rank.
+    """
     slices = list(recording.work())
     if all(each.device is not None for each in slices):
         key = [each.device for each in slices]
@@ -115,7 +119,7 @@ def _ranks_in(recording: Recording) -> list[Rank]:
     else:
         key = [each.track[1] for each in slices]
         noun = "thread"
-    if noun != "device" and recording.rank is not None:  # torch.profiler writes a file for each rank, with several threads in it
+    if noun != "device" and recording.rank is not None:  # torch.profiler writes one file for each rank, with its threads
         return [Rank(f"rank {recording.rank} ({recording.name})", slices)]
     found: dict[Any, list[Slice]] = defaultdict(list)
     for name, each in zip(key, slices, strict=True):
@@ -124,12 +128,12 @@ def _ranks_in(recording: Recording) -> list[Rank]:
 
 
 def _natural(name: Any) -> tuple[tuple[int, int | str], ...]:
-    """Return a key that sorts numbers within names by their values."""
+    """Return a sort key that puts "rank 2" before "rank 10": numbers in names are compared by their values."""
     return tuple((0, int(part)) if part.isdigit() else (1, part) for part in re.split("([0-9]+)", str(name)) if part)
 
 
 def _nothing_found(recordings: Sequence[Recording], pattern: re.Pattern[str] | None) -> str:
-    """Return the sentence of the error for traces without an operation, with the names that are there."""
+    """Return the sentence of the error for traces without an operation. It lists the most frequent names of events."""
     others: Counter[str] = Counter()
     for recording in recordings:
         others += recording.others
@@ -141,7 +145,10 @@ def _nothing_found(recordings: Sequence[Recording], pattern: re.Pattern[str] | N
 
 
 def _sort_ranks(ranks: Sequence[Rank]) -> list[Rank]:
-    """Return the ranks with their operations sorted; an operation that starts at the end of another starts after it.
+    """Return the ranks with their operations sorted by start and without overlaps.
+
+    If an operation starts less than a microsecond before the operation before it ends, its start is moved to that end. A forward and a
+    backward that start and end together become an overlapped pair.
 
     Raises
     ------
@@ -162,14 +169,14 @@ def _sort_ranks(ranks: Sequence[Rank]) -> list[Rank]:
                         raise HybridLabError(f"{message}, but {advice}", "overlapping-operations")
                     done[-1] = pair
                     continue
-                each = each._replace(start=last.end, end=max(last.end, each.end))  # the overlap is only rounding
+                each = each._replace(start=last.end, end=max(last.end, each.end))  # rounding has caused the overlap
             done.append(each)
         sorted_ranks.append(Rank(rank.label, done))
     return sorted_ranks
 
 
 def _join_pair(one: Slice, other: Slice) -> Slice | None:
-    """Return two events as one overlapped pair if they are a forward and a full backward that start and end together."""
+    """Return two events as one overlapped pair if they are a forward and a full backward that start and end together. Otherwise None."""
     kinds = {op.kind for op in one.ops + other.ops}
     together = abs(one.start - other.start) <= MICROSECOND and abs(one.end - other.end) <= MICROSECOND
     if len(one.ops + other.ops) != 2 or kinds != {"F", "B"} or not together:
@@ -179,12 +186,13 @@ def _join_pair(one: Slice, other: Slice) -> Slice | None:
 
 
 def _choose_step(ranks: Sequence[Rank], step: int | None) -> list[Rank]:
-    """Return the ranks with the operations of one step: the k-th run of each operation is that of step k.
+    """Return the ranks with the operations of one step. Run k of each operation (from 0) belongs to step k.
 
     Raises
     ------
     HybridLabError
-        An operation is on two ranks (``doubled-operation``), it does not have as many runs as others, or there are several steps.
+        An operation is on two ranks (``doubled-operation``), an operation runs more or less often than most others, or ``step`` is None
+        and there are several steps.
     """
     rank_of: dict[Op, str] = {}
     runs: Counter[Op] = Counter()
@@ -194,7 +202,7 @@ def _choose_step(ranks: Sequence[Rank], step: int | None) -> list[Rank]:
                 message = f"{op} is on {rank_of[op]} and on {rank.label}: give the ranks of one pipeline, without its replicas"
                 raise HybridLabError(message, "doubled-operation")
             runs[op] += 1
-    steps = Counter(runs.values()).most_common(1)[0][0]  # an operation with another number of runs is the one at fault
+    steps = Counter(runs.values()).most_common(1)[0][0]  # the most frequent number of runs is the number of steps
     for op, count in runs.items():
         if count != steps:
             message = f"{op} runs {counted(count, 'time')} on {rank_of[op]}, but most operations run {counted(steps, 'time')}"
@@ -211,7 +219,7 @@ def _choose_step(ranks: Sequence[Rank], step: int | None) -> list[Rank]:
 
 
 def _of_step(slices: Sequence[Slice], step: int) -> Iterator[Slice]:
-    """Yield the slices of one step, which are run number ``step`` of each operation."""
+    """Yield run number ``step`` of each operation."""
     seen: Counter[Op] = Counter()
     for each in slices:
         if seen[each.ops[0]] == step:
