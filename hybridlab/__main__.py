@@ -1,11 +1,11 @@
-"""The command ``hybridlab``, and ``python -m hybridlab``."""
+"""Start the command ``hybridlab``. ``python -m hybridlab`` starts the same command."""
 
 import sys
 
 
 def command() -> None:
-    """Run the command. If the package click is missing, print how to install it."""
-    # click is an extra, because the library itself needs numpy alone
+    """Run the command ``hybridlab``. If the package click is missing, print how to install it."""
+    # click is optional, because the library itself needs only numpy
     try:
         import click  # noqa: F401
     except ModuleNotFoundError:

@@ -1,4 +1,4 @@
-"""The command ``hybridlab``: traces, schedules for measured times, and real runs, beside the commands of the course."""
+"""Commands of ``hybridlab`` for measured times: rank, schedule, trace and run. The commands of the course are in another file."""
 
 import json
 from collections.abc import Callable
@@ -31,10 +31,10 @@ PER = click.Choice(["device", "stage"])
 
 
 def of_times(command: Callable[..., None]) -> Any:
-    """Return a command on measured times.
+    """Return a command that reads measured times from a file.
 
-    It reads the file and the options that all such commands share. The function gets the costs, and the other shared options by name.
-    Errors are printed as sentences.
+    The command adds the shared argument TIMES and the shared options. It calls ``command`` with the costs from the file and with the
+    other options as keyword arguments. It prints errors as sentences.
     """
 
     @report_errors
@@ -44,10 +44,10 @@ def of_times(command: Callable[..., None]) -> Any:
 
     # The help lists the options in the reverse order of this loop: a decorator that is applied later comes first.
     for option in (
-        click.option("--seconds", default=10.0, show_default=True, help="Effort of each search; 1 is about one second on one core."),
+        click.option("--seconds", default=10.0, show_default=True, help="Effort of each search; 1 is about one second on one CPU core."),
         click.option("--devices", type=int, help="The number of devices, if the times are per stage or the same for all."),
         click.option("--unit", default="ms", show_default=True, help="The unit of the times: s, ms or us."),
-        click.option("--per", type=PER, default="device", show_default=True, help="Whether a column has the times of a device or a stage."),
+        click.option("--per", type=PER, default="device", show_default=True, help="Whether each column belongs to a device or to a stage."),
         click.option("--memory", type=float, help="The most activations, in microbatches, that a device may hold. No limit if left out."),
         click.option("--microbatches", required=True, type=int, help="The number of microbatches."),
         click.argument("times", type=click.Path(path_type=Path)),
@@ -61,9 +61,9 @@ def of_times(command: Callable[..., None]) -> Any:
 @click.option("--plot", "picture", type=click.Path(path_type=Path), help="Draw time against memory into this file, such as rank.png.")
 @of_times
 def rank_times(costs: Costs, table: Path | None, picture: Path | None, **sizes: Any) -> None:
-    """Print which schedules are best for the measured times in the CSV file TIMES, beside those made for them.
+    """Rank the known schedules for the measured times in the CSV file TIMES. Also rank schedules made for these times.
 
-    TIMES has a column for each stage, and lines such as forward, backward and p2p.
+    TIMES has a column for each device or stage, and rows such as forward, backward and p2p.
     """
     found = rank(costs, **sizes)
     click.echo(repr(found))
@@ -89,7 +89,7 @@ def rank_times(costs: Costs, table: Path | None, picture: Path | None, **sizes: 
 def schedule_times(costs: Costs, table: Path | None, trace: Path | None, **sizes: Any) -> None:
     """Make a schedule for the measured times in the CSV file TIMES, and print the order of each device.
 
-    Ctrl-C ends the search, and the best schedule so far is printed and written.
+    Press Ctrl-C to end the search. The command then prints and writes the best schedule that it has found.
     """
     found = schedule_for(costs, **sizes)
     click.echo(str(found))
@@ -102,11 +102,11 @@ def schedule_times(costs: Costs, table: Path | None, trace: Path | None, **sizes
 
 @main.command("trace")
 @click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path))
-@click.option("--pattern", help="A regular expression with the groups kind, stage and microbatch, for traces of other programs.")
+@click.option("--pattern", help="For traces of other programs: a regular expression with the groups kind, stage and microbatch.")
 @click.option("--step", type=int, help="Which step to read, from 0, if the trace has several.")
-@click.option("--shift-clocks", is_flag=True, help="Shift the clocks of ranks that disagree.")
-@click.option("--per", type=PER, default="device", show_default=True, help="Whether the costs are those of a device or a stage.")
-@click.option("--weight-share", default=0.5, show_default=True, help="The weight gradient's part of backwards that are not split.")
+@click.option("--shift-clocks", is_flag=True, help="Shift the clocks of ranks if their times disagree.")
+@click.option("--per", type=PER, default="device", show_default=True, help="Whether --costs has the times of a device or of a stage.")
+@click.option("--weight-share", default=0.5, show_default=True, help="The weight gradient's share of the time of a full backward.")
 @click.option("--costs", "table", type=click.Path(path_type=Path), help="Write the times to this file, for rank and schedule.")
 @click.option("--csv", "orders", type=click.Path(path_type=Path), help="Write the orders for torch.distributed.pipelining to this file.")
 @report_errors
@@ -120,11 +120,11 @@ def trace_files(
     table: Path | None,
     orders: Path | None,
 ) -> None:
-    """Print where the time of a training step went, from the trace FILES of its ranks.
+    """Print how the ranks spent the time of a training step. FILES are traces of the step.
 
-    FILES are traces of torch.profiler, one for each rank, a folder with them, or a trace of another program.
+    FILES are (1) the traces of torch.profiler, one for each rank; (2) a folder with such traces; or (3) a trace of another program.
     """
-    path = files[0] if len(files) == 1 else files  # one path can be a folder or a glob
+    path = files[0] if len(files) == 1 else files  # a single path can be a folder or a pattern such as *.json
     timeline = Timeline.from_chrome_trace(path, pattern=pattern, step=step, shift_clocks=shift_clocks)
     where = timeline.breakdown()
     click.echo(repr(timeline.schedule))
@@ -137,13 +137,13 @@ def trace_files(
     if orders is not None:
         if not isinstance(timeline.schedule, Schedule):
             raise HybridLabError(
-                "a CSV has the orders of one pipeline, but this trace has several: give the files of one", "several-replicas"
+                "this trace has several pipelines, but --csv writes the orders of one: give the files of one pipeline", "several-replicas"
             )
         _write(orders, timeline.schedule.to_csv())
 
 
 def _given_times(context: click.Context, option: click.Parameter, value: str) -> float | list[float]:
-    """Return one time, or a list of times that stand between commas."""
+    """Return one time as a number, or several times as a list. Commas separate the times."""
     try:
         numbers = [float(each) for each in value.split(",")]
     except ValueError:
@@ -155,26 +155,26 @@ def _given_times(context: click.Context, option: click.Parameter, value: str) ->
 @main.command("run")
 @click.option("--engine", type=click.Choice(["threads", "mpi", "torch"]), default="threads", show_default=True, help="What runs the ranks.")
 @click.option("--schedule", "name", default="1f1b", show_default=True, help="The name of the schedule.")
-@click.option("--stages", "devices", type=int, default=4, show_default=True, help="Devices of one pipeline.")
+@click.option("--stages", "devices", type=int, default=4, show_default=True, help="The number of devices of one pipeline.")
 @click.option("--replicas", type=int, default=1, show_default=True, help="The number of pipelines.")
 @click.option("--microbatches", type=int, default=8, show_default=True, help="The number of microbatches.")
 @click.option("--chunks", type=int, help="Model chunks on each device. The fewest that the schedule supports if left out.")
-@click.option("--forward", callback=_given_times, default="10", show_default=True, help="Time of a forward, or 10,15 for two devices.")
+@click.option("--forward", callback=_given_times, default="10", show_default=True, help="Time of a forward; 10,15 for two devices.")
 @click.option("--backward", callback=_given_times, default="20", show_default=True, help="Time of a backward.")
 @click.option("--p2p", type=float, default=0.0, show_default=True, help="Latency of a message.")
-@click.option("--ring-step", type=float, default=0.0, show_default=True, help="Time of one step of a ring.")
+@click.option("--ring-step", type=float, default=0.0, show_default=True, help="Time of one step of a ring all-reduce.")
 @click.option("--unit", default="ms", show_default=True, help="The unit of the times: s, ms or us.")
-@click.option("--wire", type=click.Choice(sorted(CODES), case_sensitive=False), help="The format of the rings. float64 if left out.")
+@click.option("--wire", type=click.Choice(sorted(CODES), case_sensitive=False), help="The wire format of the rings. float64 if left out.")
 @click.option("--steps", type=int, default=3, show_default=True, help="The number of steps.")
 @click.option("--train", is_flag=True, help="Train a small network. Without it, operations only sleep.")
 @click.option("--patience", type=float, default=60.0, show_default=True, help="Seconds until a rank counts as hanging.")
-@click.option("--trace", type=click.Path(path_type=Path), help="Write a trace for Perfetto. After a fault it has what ran before.")
+@click.option("--trace", type=click.Path(path_type=Path), help="Write a trace for Perfetto, even of a run that failed.")
 @report_errors
 def run_schedule(
     engine: str, name: str, devices: int, replicas: int, microbatches: int, chunks: int | None, ring_step: float, wire: str | None,
     steps: int, train: bool, patience: float, trace: Path | None, **times: Any,
 ) -> None:  # fmt: skip
-    """Run a schedule for real, with a thread or a process for each rank, and print the measured step beside the predicted one."""
+    """Run a schedule with a thread or a process for each rank. Print the measured time of a step and the predicted time."""
     schedule, costs = build(name, devices, microbatches, chunks), Costs(**times)
     predicted = hybrid_step(schedule, costs, replicas, ring_step=ring_step)
     work = _training(schedule, replicas) if train else None
@@ -183,7 +183,7 @@ def run_schedule(
 
         def progress(now: int, of: int) -> None:
             nonlocal done
-            for _ in range(now - done):  # several steps can end between two calls
+            for _ in range(now - done):  # several steps can end between two calls of this function
                 advance("step")
             done = now
 
@@ -197,7 +197,7 @@ def run_schedule(
                 _write(trace, json.dumps(chrome_trace(why.measured, 1e6, f"{name}, until it failed")))
             raise
     if was_started(engine) and ENGINES[engine].rank(None):
-        return  # mpiexec or torchrun has started this program once for each rank, and only the first one prints
+        return  # mpiexec or torchrun has started this program once for each rank, and only rank 0 prints
     click.echo(f"{schedule!r}, {replicas} x {devices} ranks, engine {engine}")
     click.echo(_summary(ran, predicted))
     click.echo(ran.output, nl=False)
@@ -206,13 +206,13 @@ def run_schedule(
 
 
 def _training(schedule: Schedule, replicas: int) -> TrainingWork:
-    """Return the training of a network that has at least one layer for each stage."""
+    """Return the work of training a small network with at least one layer for each stage."""
     layers = max(2, schedule.stages)
     return TrainingWork(schedule, replicas, network=Network((64, *[32] * (layers - 1), 10)), batch=equal_batch(schedule, replicas))
 
 
 def _summary(ran: RunResult, predicted: HybridStep) -> str:
-    """Return the measured step beside the predicted one, as lines of text."""
+    """Return lines of text that compare the measured steps with the predicted step."""
     measured, unit = [float(each.makespan) for each in ran.timelines], ran.timeline.unit
     middle, ideal = float(ran.timeline.makespan), float(predicted.makespan)
     lines = [f"measured {middle:.1f} {unit} (median of {len(measured)} steps, {min(measured):.1f} to {max(measured):.1f})"]
@@ -225,7 +225,7 @@ def _summary(ran: RunResult, predicted: HybridStep) -> str:
 
 
 def _write(path: Path, text: str) -> None:
-    """Write a file and say so; an error is a sentence."""
+    """Write a text to a file, and print that it was written."""
     try:
         path.write_text(text, encoding="utf-8")
     except OSError as why:

@@ -1,7 +1,8 @@
-"""The sandbox: a process that sees an interpreter, numpy and nothing else, without network, other processes or files of its own.
+"""Start workers in a sandbox of bubblewrap, or without a sandbox.
 
-Bubblewrap makes it. It gets a clean environment and no secret in its arguments, and the worker runs as nobody: as root the limit on
-processes would not hold. There is no ``/proc``, because the environment of bubblewrap itself would be readable there.
+In the sandbox, a worker sees the Python interpreter and numpy, but no network, no other processes and none of the grader's files.
+Bubblewrap gets a clean environment, and no secret is in its arguments. The worker runs as the user nobody, because the kernel does not
+limit the number of processes of root. The sandbox has no ``/proc``, because a worker could read the environment of bubblewrap there.
 """
 
 import contextlib
@@ -24,33 +25,33 @@ from hybridlab.errors import HybridLabError
 
 LIBRARY = Path(__file__).parents[2]
 NOT_NEEDED = shutil.ignore_patterns("site-packages", "dist-packages", "test", "tests", "config-*", "idlelib", "*.opt-?.pyc")
-NOBODY = 65534
-ENVIRONMENT = {  # of every worker; numpy starts no threads of its own, so that the limit on processes can be small
-    "HOME": "/tmp",  # noqa: S108 - of the sandbox
+NOBODY = 65534  # the number of the user and of the group nobody
+ENVIRONMENT = {  # environment variables of every worker; numpy starts no threads, so that the limit on processes can be small
+    "HOME": "/tmp",  # noqa: S108 - this path is inside the sandbox
     "LANG": "C.UTF-8",
     "OMP_NUM_THREADS": "1",
     "OPENBLAS_NUM_THREADS": "1",
-    "PYTHONHASHSEED": "0",  # the same order of sets in each run, so that the marks are the same
+    "PYTHONHASHSEED": "0",  # sets have the same order in each run, so that the marks are the same
 }
-MOST_THREADS = 16  # of a worker of the kind "threads", which is "bare" and may start threads
-KINDS = ("library", "bare")  # with hybridlab, without its course; with numpy alone
-# the program that a worker without a sandbox finds in place of hybridlab, where hybridlab is installed
+MOST_THREADS = 16  # the most threads that a worker of the kind "threads" may start; apart from threads, this kind is like "bare"
+KINDS = ("library", "bare")  # kinds of workers; "library": with hybridlab except its course, and with numpy; "bare": with numpy only
+# a worker of the kind "bare" must not import hybridlab; without a sandbox, it imports this program instead of an installed hybridlab
 NOT_THERE = "raise ImportError('hybridlab is not there when a build is graded')\n"
-FLAGS = ("-s", "-S", "-B", "-P")  # of Python: no site directories, no bytecode, nothing from the current folder
+FLAGS = ("-s", "-S", "-B", "-P")  # options of Python: no site directories, no bytecode files, no imports from the current folder
 
 
 @dataclass(frozen=True)
 class Limits:
-    """What a worker may use.
+    """The time, memory and disk space that a worker may use.
 
     Parameters
     ----------
     seconds_a_cell, seconds_a_notebook : float
-        How long a cell or a call may take, and all of them together, in seconds of a clock on the wall.
+        The most seconds of wall-clock time for one cell or call of a function, and for all cells and calls of a notebook together.
     memory, file_bytes : int
-        Bytes of address space, and bytes of all files together.
+        The most bytes of address space, and the most bytes of all files together.
     processes : int
-        Processes and threads, including the first process of the sandbox.
+        The most processes and threads, including the first process of the sandbox.
     """
 
     seconds_a_cell: float = 3.0
@@ -60,11 +61,11 @@ class Limits:
     processes: int = 2
 
     def inside(self) -> dict[str, int]:
-        """Return the limits that the worker sets on itself, by their names in the module ``resource``."""
+        """Return the limits that the worker sets on itself. The keys are names of the module ``resource`` without ``RLIMIT_``."""
         return {
             "AS": self.memory,
             "CORE": 0,
-            "CPU": int(self.seconds_a_notebook) + 5,  # seconds; the grader ends a worker of one thread before
+            "CPU": int(self.seconds_a_notebook) + 5,  # seconds of CPU time; the grader ends a worker with one thread before this limit
             "FSIZE": self.file_bytes,
             "NOFILE": 64,
             "NPROC": self.processes,
@@ -73,34 +74,34 @@ class Limits:
 
 @dataclass(frozen=True)
 class Runtime:
-    """What a worker needs: its own program, an interpreter and packages.
+    """The files that a worker needs: its program, a Python interpreter and packages.
 
     Parameters
     ----------
     folder : Path
-        The folder for copies that everyone can read.
+        A temporary folder with copies. Everyone can read it.
     mounts : tuple of (Path, Path)
-        What can be read in the sandbox: its path outside, and its path inside.
+        The files and folders that a worker can read in the sandbox. Each pair has the path outside and the path inside the sandbox.
     """
 
     folder: Path
     mounts: tuple[tuple[Path, Path], ...] = field(default=())
 
 
-Start = Callable[[str], "subprocess.Popen[bytes]"]  # takes the kind of a worker, and starts it
+Start = Callable[[str], "subprocess.Popen[bytes]"]  # a function that takes the kind of a worker, starts the worker, and returns its process
 
 
 def make_runtime(folder: Path, *, sandboxed: bool = True) -> Runtime:
-    """Put what a worker needs into an empty folder, and return what to mount.
+    """Put the files that a worker needs into an empty folder, and return the paths to mount in the sandbox.
 
-    The interpreter is copied only if others cannot read it, such as one below a home folder.
+    The interpreter is copied only if other users cannot read it, for example in a home folder.
 
     Parameters
     ----------
     folder : Path
-        The folder.
+        The empty folder.
     sandboxed : bool
-        Whether the worker will run in a sandbox. Without one nothing is mounted.
+        Whether the worker will run in a sandbox. Without a sandbox, nothing is mounted.
     """
     here = Path(__file__).parent
     (folder / "worker").mkdir()
@@ -122,7 +123,13 @@ def make_runtime(folder: Path, *, sandboxed: bool = True) -> Runtime:
 
 
 def bubblewrap_starter(runtime: Runtime) -> Start:
-    """Return a function that starts a worker in a sandbox of bubblewrap."""
+    """Return a function that starts a worker in a sandbox of bubblewrap.
+
+    Raises
+    ------
+    HybridLabError
+        ``no-sandbox``: bubblewrap is not installed.
+    """
     program = shutil.which("bwrap")
     if program is None:
         raise HybridLabError(
@@ -138,19 +145,19 @@ def bubblewrap_starter(runtime: Runtime) -> Start:
             command = [program, *filtered, *_bubblewrap_arguments(runtime, kind), *_python("/worker/worker.py")]
             return _start_program(command, dropped=True, handed_on=() if calls is None else (calls,))
         finally:
-            if calls is not None:  # bubblewrap has an end of its own
+            if calls is not None:  # bubblewrap has inherited its own copy of this end of the pipe
                 os.close(calls)
 
     return start
 
 
 def unprotected_starter(runtime: Runtime) -> Start:
-    """Return a function that starts a worker without a sandbox, for a student's own code on the student's own machine."""
+    """Return a function that starts a worker without a sandbox. Students use it for their own code on their own machines."""
     return lambda kind: _start_program(_python(str(runtime.folder / "worker" / "worker.py")), dropped=False)
 
 
 def packages_of(runtime: Runtime, kind: str, *, sandboxed: bool) -> list[str]:
-    """Return the folders in which a worker looks for packages."""
+    """Return the folders in which a worker's Python looks for packages."""
     if sandboxed:
         return ["/packages"]
     site = str(Path(np.__file__).parent.parent)
@@ -158,21 +165,22 @@ def packages_of(runtime: Runtime, kind: str, *, sandboxed: bool) -> list[str]:
 
 
 def _start_program(command: list[str], *, dropped: bool, handed_on: tuple[int, ...] = ()) -> "subprocess.Popen[bytes]":
-    """Start a program with pipes.
+    """Start a program with pipes for its standard input and output.
 
-    With ``dropped`` it gets a clean environment, and root becomes nobody first. ``handed_on`` are open files that it gets, too.
+    With ``dropped``, the program gets a clean environment, and it runs as nobody if this process is root. The program also inherits the
+    open files ``handed_on``.
     """
     as_nobody = {"user": NOBODY, "group": NOBODY, "extra_groups": []} if dropped and _is_root() else {}
-    # a student's own environment stays, without variables that change how Python starts
+    # on a student's machine, keep the environment, except variables that change how Python starts
     inherited = {} if dropped else {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
     environment = {**inherited, **ENVIRONMENT}
-    return subprocess.Popen(  # type: ignore[call-overload,no-any-return]  # noqa: S603 - the arguments are our own
+    return subprocess.Popen(  # type: ignore[call-overload,no-any-return]  # noqa: S603 - no argument comes from a student
         command,
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
         env=environment,
-        start_new_session=True,  # a group of its own, which is killed as a whole
+        start_new_session=True,  # a new process group, so that the worker and its children can be killed together
         pass_fds=handed_on,
         **as_nobody,
     )
@@ -183,39 +191,39 @@ def _python(script: str) -> list[str]:
 
 
 def _bubblewrap_arguments(runtime: Runtime, kind: str) -> Iterator[str]:
-    """Yield the options of bubblewrap. It follows them in this order: a later mount covers an earlier one."""
+    """Yield the options of bubblewrap. Their order matters: a later mount covers an earlier mount of the same path."""
     yield from ("--unshare-user", "--unshare-all", "--die-with-parent", "--new-session")
     yield from ("--uid", str(NOBODY), "--gid", str(NOBODY), "--hostname", "worker")
-    if "--disable-userns" in _options():  # from bubblewrap 0.8 on
+    if "--disable-userns" in _options():  # bubblewrap 0.8 and later have this option
         yield "--disable-userns"
-    for place in ("/lib", "/lib64"):  # links where /usr has everything; the loader is looked for there
+    for place in ("/lib", "/lib64"):  # on many systems these are links to folders in /usr; programs look for their loader in them
         if Path(place).is_symlink():
-            yield from ("--symlink", os.readlink(place), place)  # noqa: PTH115 - the target as it is written
+            yield from ("--symlink", os.readlink(place), place)  # noqa: PTH115 - the target must stay a relative path
     for outside, inside in runtime.mounts:
         if kind == "library" or inside.name != "hybridlab":
             yield from ("--ro-bind", str(outside), str(inside))
-    for site in _site_directories(runtime):  # an empty folder covers the packages that are installed outside
+    for site in _site_directories(runtime):  # an empty folder hides the packages that are installed on this machine
         yield from ("--tmpfs", site, "--remount-ro", site)
     yield from ("--dev-bind", "/dev/null", "/dev/null", "--dev-bind", "/dev/urandom", "/dev/urandom")
-    # the size is that of the next file system, /tmp, the only place where a worker can write
+    # --size limits the file system of the next option, /tmp; a worker can write only there
     yield from ("--size", str(Limits().file_bytes), "--tmpfs", "/tmp", "--chdir", "/tmp", "--remount-ro", "/", "--")  # noqa: S108
 
 
 @functools.cache
 def _options() -> str:
-    """Return what bubblewrap says about its options."""
+    """Return the help text of bubblewrap, which lists its options."""
     return subprocess.run(["bwrap", "--help"], capture_output=True, text=True, check=False).stdout  # noqa: S607
 
 
 def _site_directories(runtime: Runtime) -> Iterator[str]:
-    """Yield the folders of other packages below what is mounted."""
+    """Yield the folders of installed packages that lie in mounted folders, as paths inside the sandbox."""
     for outside, inside in runtime.mounts:
         if inside.parts[:2] != ("/", "packages"):
             yield from (str(inside / name) for name in ("site-packages", "dist-packages") if (outside / name).is_dir())
 
 
 def _interpreter() -> list[Path]:
-    """Return the interpreter, its library, and the folders or files of the shared libraries that this process has loaded."""
+    """Return the paths of the interpreter, of Python's library, and of the shared libraries that this process has loaded."""
     program = Path(os.path.realpath(sys.executable))
     stdlib = Path(sysconfig.get_paths()["stdlib"])
     loaded = {Path(line.split(maxsplit=5)[-1]) for line in Path("/proc/self/maps").read_text().splitlines() if ".so" in line}
@@ -225,10 +233,10 @@ def _interpreter() -> list[Path]:
 
 
 def _shared_libraries(loaded: set[Path], stdlib: Path, system: set[Path]) -> list[Path]:
-    """Return the folders of shared libraries, and the single files of those that lie in a folder above Python's own library.
+    """Return the folders of shared libraries. For libraries in a folder that contains Python's own library, return the files instead.
 
-    Such a folder can be a home folder, of which a worker must see nothing else. A folder is better than a file where it is allowed: a
-    program looks for a library by a name that is a link to the file, in the same folder.
+    Such a folder can be a home folder, and a worker must see nothing else in it. In all other cases folders are better than files: a
+    program looks for a library by a name that is a link to the file, and the link is in the same folder.
     """
     folders = {path.parent for path in loaded if not stdlib.is_relative_to(path.parent)} | system
     files = {path for path in loaded if path.parent not in folders}
@@ -236,7 +244,7 @@ def _shared_libraries(loaded: set[Path], stdlib: Path, system: set[Path]) -> lis
 
 
 def _make_readable(path: Path, folder: Path) -> Path:
-    """Return the path itself if everyone can read it, or if workers run as this user; else a copy in ``folder``."""
+    """Return a path that workers can read: the path itself if they can read it, else the path of a copy in ``folder``."""
     if _readable_by_everyone(path) or not _is_root():
         return path
     copy = folder / "copies" / path.relative_to("/")
@@ -249,17 +257,17 @@ def _make_readable(path: Path, folder: Path) -> Path:
 
 
 def _link(file: str | Path, copy: str | Path) -> None:
-    """Give a file a second name, which takes no time, if everyone can read it; else copy it."""
+    """Make a hard link to a file if everyone can read the file, because a link takes no time. Else copy the file."""
     mode = Path(file).stat().st_mode
     if mode == _open_mode(mode):
-        with contextlib.suppress(OSError):  # a second name cannot be on another disk
+        with contextlib.suppress(OSError):  # a hard link cannot be on another disk
             os.link(file, copy)
             return
     shutil.copy2(file, copy)
 
 
 def _open_to_all(folder: Path) -> None:
-    """Let everyone read what lies in a folder, whatever the umask is and whoever could read the files that were copied."""
+    """Let everyone read a folder and everything in it, whatever the umask and the modes of the original files are."""
     for path in (folder, *folder.rglob("*")):
         mode = path.stat().st_mode
         if mode != _open_mode(mode):
@@ -267,42 +275,42 @@ def _open_to_all(folder: Path) -> None:
 
 
 def _open_mode(mode: int) -> int:
-    """Return a mode with which everyone can read, and run or enter, what its owner can, and only the owner can change it."""
+    """Return a file mode with which everyone has the owner's rights to read, and to run or enter, and only the owner can write."""
     return (mode | 0o444 | (0o111 if mode & stat.S_IXUSR else 0)) & ~0o022
 
 
-def _is_root() -> bool:  # Windows has no geteuid
+def _is_root() -> bool:  # on Windows, there is no geteuid
     return hasattr(os, "geteuid") and os.geteuid() == 0
 
 
 def folder_for_copies() -> str | None:
-    """Return a folder in which workers can reach a temporary folder. None stands for the usual one.
+    """Return a folder for temporary files that workers can enter. None stands for Python's default folder.
 
-    Where root is the grader, the workers run as nobody, and the usual folder of root can be closed to them.
+    If the grader is root, the workers run as nobody. Then the user nobody can be unable to enter root's default folder.
     """
     if not _is_root():
         return None
-    places = (tempfile.gettempdir(), "/tmp", "/var/tmp")  # noqa: S108 - the folder in it has a name that nobody can guess
+    places = (tempfile.gettempdir(), "/tmp", "/var/tmp")  # noqa: S108 - a new folder with a random name is created in it
     return next((place for place in places if Path(place).is_dir() and _readable_by_everyone(Path(place))), None)
 
 
 def _readable_by_everyone(path: Path) -> bool:
-    """Whether everyone can read a path. Everyone must be able to enter all folders above it, too."""
+    """Return whether everyone can read a path. For this, everyone must also be able to enter all folders above the path."""
     folders = (path, *path.parents) if path.is_dir() else path.parents
     return all(folder.stat().st_mode & stat.S_IXOTH for folder in folders) and bool(path.stat().st_mode & stat.S_IROTH)
 
 
 def _without_course(folder: str, names: list[str]) -> list[str]:
-    """Return the names in a folder that a copy of the library leaves out: judges, and what needs more than numpy.
+    """Return the names in a folder that the copy of hybridlab leaves out: judges, and modules that need more than numpy.
 
-    Published programs stay, because labs call them.
+    The copy contains the course's published programs, because labs call them.
     """
     left_out = {"hybridlab": {"labs", "widgets", "plot"}, "course": set(names) - {"__init__.py", "published"}}.get(Path(folder).name, set())
     return [name for name in names if name in left_out]
 
 
 def _compile(folder: Path) -> None:
-    """Compile a package once, because a worker cannot write what it has compiled."""
+    """Compile a package to bytecode once for all workers, because workers cannot write bytecode files."""
     import compileall
 
     compileall.compile_dir(folder, quiet=2)

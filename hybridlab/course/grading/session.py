@@ -1,4 +1,4 @@
-"""The grader's end of the conversation with a worker: requests with a deadline, and functions that live in the worker."""
+"""Talk to a worker from the grader: send requests with a deadline, and call functions that exist only in the worker."""
 
 import builtins
 import contextlib
@@ -22,43 +22,44 @@ from hybridlab.course.results import SHARED
 from hybridlab.course.values import Json, Opaque, decoded, encoded
 from hybridlab.errors import HybridLabError
 
-CHUNK = 65536  # bytes that are read at once
-MOST_LINES = 10_000  # of a cell
-SECONDS_TO_END = 30.0  # for what a worker has started, after the worker was stopped
-MOST_WAITING = 2  # lines in the queue; a worker that sends one without a request is ended, so more are never read
+CHUNK = 65536  # the most bytes of one read
+MOST_LINES = 10_000  # the largest line number of a cell that an error may name
+SECONDS_TO_END = 30.0  # the time that processes started by a worker have to end after the worker was stopped
+MOST_WAITING = 2  # the most lines in the queue; a worker may send a line only after a request, so a worker that sends more is ended
 BUILTIN_ERRORS = {name: kind for name, kind in vars(builtins).items() if isinstance(kind, type) and issubclass(kind, BaseException)}
 
 
 class Ended(HybridLabError):
-    """The worker has ended: it was late, it broke off, or it sent what nobody had asked for. Its functions and values are lost."""
+    """The worker has ended: it took too long, it crashed, or it sent a message without a request. Its functions and values are lost."""
 
 
 class Budget:
-    """The seconds that a notebook may still use. It changes, because all workers of a notebook share it."""
+    """The seconds that a notebook may still use. All workers of a notebook share one budget, and each reduces it."""
 
     def __init__(self, seconds: float) -> None:
         self.left = seconds
 
 
 class Session:
-    """A worker, and the conversation with it.
+    """A worker, and the grader's connection to the worker.
 
     Parameters
     ----------
     start : callable
-        Starts the process of the worker.
+        Starts the process of the worker and returns the process.
     limits : Limits
-        What it may use.
+        The time and memory that the worker may use.
     inside : mapping
         The limits that the worker sets on itself.
     packages : list of str
-        Where it looks for packages.
+        The folders in which the worker looks for packages.
     budget : Budget
-        The seconds of the notebook. All workers of a notebook share it.
+        The seconds that the notebook may still use. All workers of a notebook share the budget.
     calls : bytes
-        A filter of system calls that the worker puts on itself.
+        The filter of system calls that the worker puts on itself; no bytes for no filter.
     echo : bool
-        Whether sentences repeat the texts of the student's errors. When work is graded they do not: a text can give hidden cases away.
+        Whether sentences for the student contain the texts of the student's errors. In grading they do not, because such a text can
+        reveal hidden cases.
     """
 
     def __init__(
@@ -73,12 +74,12 @@ class Session:
         echo: bool = False,
     ) -> None:
         self._limits, self._budget, self._echo = limits, budget, echo
-        self._nonce, self._id = secrets.token_hex(16), 0  # each reply repeats both; other lines in the pipe are no replies
-        self._held: dict[int, Any] = {}  # values of this process that the worker knows by a number
+        self._nonce, self._id = secrets.token_hex(16), 0  # each reply repeats both; other output is not a reply
+        self._held: dict[int, Any] = {}  # values of the grader; the worker knows each of them only by its number
         self._numbers = itertools.count()
-        self._refused_with = ""  # the last error that a function of this process has raised for the worker
+        self._refused_with = ""  # the text of the last error of a grader's function that the worker has called
         self.alive = True
-        self.busy = False  # whether it has been asked, and has not replied
+        self.busy = False  # whether the worker has not yet replied to a request
         self._process = start()
         self._lines: queue.Queue[bytes | None] = queue.Queue()
         self._reader = threading.Thread(target=self._read, daemon=True)
@@ -87,26 +88,26 @@ class Session:
         self._ask("start", begin, limits.seconds_a_notebook)
 
     def run(self, source: str, cell: str) -> tuple[list[tuple[str, Any]], dict[str, Any] | None]:
-        """Run a cell. Return the answers that it has handed in, as pairs with the keys of their tasks, and a description of its error."""
+        """Run a cell. Return pairs of a task's key and a handed-in answer, and the description of the cell's error or None."""
         reply = self._ask_in_time("run", {"source": source, "cell": cell})
         handed, error = reply.get("handed", []), reply.get("error")
         try:
             pairs = [(str(key), self._decode(answer)) for key, answer in handed]
         except (TypeError, ValueError, RecursionError):
-            raise self._end("ended", "what it answered cannot be read") from None
+            raise self._end("ended", "its reply cannot be read") from None
         return pairs, error if isinstance(error, dict) else None
 
     def call(
         self, function: int, arguments: tuple[Any, ...], *, fresh: bool, cell: str, provide: Callable[[str], bool] = lambda name: False
     ) -> Any:
-        """Return what a function of the worker returns.
+        """Call a function in the worker, and return its result.
 
-        ``provide`` takes a name that the function misses, and returns whether it exists now.
+        ``provide`` takes an undefined name that the function uses, tries to define it, and returns whether to call the function again.
 
         Raises
         ------
         Relayed
-            The function raised an error, changed its arguments or returned what shares their memory.
+            The function took too long, raised an error, changed its arguments, or returned an array that shares memory.
         """
         sent = [encoded(argument, self._keep) for argument in arguments]
         asked = {
@@ -114,7 +115,7 @@ class Session:
             "arguments": sent,
             "fresh": fresh,
             "cell": cell,
-        }  # it does not say whether the case must be refused: that would give the answer away
+        }  # the worker does not know whether the function must refuse these arguments, because that is the answer
         try:
             reply = self._ask_in_time("call", asked)
         except Ended as why:
@@ -124,9 +125,9 @@ class Session:
         error = reply.get("error")
         if isinstance(error, dict) and error.get("name") and provide(str(error["name"])):
             return self.call(function, arguments, fresh=fresh, cell=cell, provide=provide)
-        # a worker reports this warning in every call; here it is an error, unless the case must be refused
+        # the worker reports a warning of an invalid cast; it counts as an error, unless the function must refuse these arguments
         if not error and not refusing.get() and isinstance(reply.get("warned"), list):
-            error = next(iter(reply["warned"]), None)  # the whole number that a NaN becomes differs from machine to machine
+            error = next(iter(reply["warned"]), None)  # a NaN becomes different whole numbers on different machines
         if error:
             raise _relayed_error(*self.describe_error(error, cell), error)
         if reply.get("changed"):
@@ -134,13 +135,14 @@ class Session:
         try:
             result = self._decode(reply["result"])
         except (KeyError, TypeError, ValueError, RecursionError):
-            raise Relayed(str(self._end("ended", "what it answered cannot be read")), "ended") from None
-        if sentence := SHARED.get(str(reply.get("shared"))):  # without names of arrays, which the worker could choose
+            raise Relayed(str(self._end("ended", "its reply cannot be read")), "ended") from None
+        # the sentence uses no names of arrays from the worker, because the student could choose them
+        if sentence := SHARED.get(str(reply.get("shared"))):
             raise Relayed(sentence.format(arrays="two arrays of the result"), reply["shared"])
         return result
 
     def describe_error(self, error: Any, cell: str) -> tuple[str, str]:
-        """Return a sentence and a code for an error of the student's code, as the worker describes it."""
+        """Return a sentence and an error code for an error of the student's program. ``error`` is the worker's description of the error."""
         error = error if isinstance(error, dict) else {}
         text = str(error.get("text", ""))[:300] if self._echo else ""
         if error.get("kind") == "signature":
@@ -149,20 +151,26 @@ class Session:
             ), "signature"
         if error.get("kind") == "too-large":
             return f"the result is too large: at most {MOST_BYTES:,} bytes are read", "too-large"
-        number = error.get("line")  # a large number could smuggle arguments of hidden cases out
+        number = error.get("line")  # a student could use a large line number to reveal arguments of hidden cases
         line = f"line {number} of {cell} raises" if type(number) is int and 0 < number < MOST_LINES else "the function raises"
         if error.get("kind") == "refused" and self._refused_with:
             return f"{line} an error: {self._refused_with}", "raises"
-        kind = str(error.get("type", ""))  # the name of a class of the student could smuggle them out, too
-        named = kind if self._echo or kind in BUILTIN_ERRORS else "an error of its own kind"
+        kind = str(error.get("type", ""))  # a student could also use the name of an error class to reveal them
+        named = kind if self._echo or kind in BUILTIN_ERRORS else "an exception of a class of your own"
         return f"{line} {named}" + (f": {text}" if text else ""), "raises"
 
     def close(self) -> None:
-        """End the worker and wait until nothing more comes from it."""
+        """End the worker, and wait until it sends no more output.
+
+        Raises
+        ------
+        HybridLabError
+            ``still-runs``: a process that the worker has started does not end.
+        """
         self.alive = False
         self._kill()
         with contextlib.suppress(OSError):
-            self._process.stdin.close()  # ends the worker if bubblewrap was killed before it could end its worker
+            self._process.stdin.close()  # if bubblewrap was killed before its worker, the worker ends because its input ends
         self._process.wait()
         self._reader.join(SECONDS_TO_END)
         if self._reader.is_alive():
@@ -172,12 +180,12 @@ class Session:
             self._process.stdout.close()
 
     def _kill(self) -> None:
-        """Kill the worker and all that it has started in its group. Windows has no groups."""
+        """Kill the worker and all processes in its process group. Windows has no process groups, so only the worker is killed there."""
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self._process.pid, signal.SIGKILL) if hasattr(os, "killpg") else self._process.kill()
 
     def _ask_in_time(self, do: str, request: dict[str, Json]) -> dict[str, Any]:
-        """Send a request within the seconds that a cell and the notebook have left, and return the reply."""
+        """Send a request and return the reply. The deadline is the limit for a cell or the rest of the notebook's budget."""
         if self._budget.left <= 0:
             raise self._end("too-slow", f"the notebook has used its {self._limits.seconds_a_notebook:g} s")
         begun = time.monotonic()
@@ -187,10 +195,10 @@ class Session:
             self._budget.left -= time.monotonic() - begun
 
     def _ask(self, do: str, request: dict[str, Json], seconds: float) -> dict[str, Any]:
-        """Send a request, answer the worker's own requests, and return its reply."""
+        """Send a request and return the reply. Before its reply, the worker can call functions of the grader."""
         if not self.alive:
             raise Ended("the worker has ended before", "ended")
-        if not self._lines.empty():  # a line that came after the last reply
+        if not self._lines.empty():  # the worker has sent a line after its last reply
             raise self._end("unasked", "it broke off" if self._lines.get() is None else "it said what nobody had asked")
         self._id += 1
         deadline = time.monotonic() + seconds
@@ -202,7 +210,7 @@ class Session:
         return reply
 
     def _send(self, message: dict[str, Json], deadline: float) -> None:
-        """Write a line for the worker. A worker that does not read it in time is killed: a full pipe takes no more."""
+        """Send one line to the worker. Kill a worker that does not read it before the deadline, because writing to a full pipe blocks."""
         waiting = threading.Timer(max(0.0, deadline - time.monotonic()), self._kill)
         waiting.daemon = True
         waiting.start()
@@ -215,7 +223,7 @@ class Session:
             waiting.cancel()
 
     def _receive(self, deadline: float, seconds: float) -> dict[str, Any]:
-        """Return the next line of the worker, which must be the reply to the last request, or a call of a function of the grader."""
+        """Return the worker's next message: the reply to the last request, or a call of a function of the grader."""
         try:
             line = self._lines.get(timeout=max(0.0, deadline - time.monotonic()))
         except queue.Empty:
@@ -225,14 +233,14 @@ class Session:
         try:
             reply = json.loads(line)
         except (ValueError, RecursionError):
-            raise self._end("ended", "what it answered cannot be read") from None
+            raise self._end("ended", "its reply cannot be read") from None
         if not isinstance(reply, dict) or reply.get("id") != self._id or reply.get("nonce") != self._nonce:
-            late = isinstance(reply, dict) and reply.get("id") == self._id - 1  # a second reply to the request before
+            late = isinstance(reply, dict) and reply.get("id") == self._id - 1  # a second reply to the request before the last one
             raise self._end("unasked" if late else "ended", "it said what nobody had asked")
         return reply
 
     def _call_back(self, request: dict[str, Any]) -> dict[str, Json]:
-        """Call a function of the grader for the worker."""
+        """Call a function of the grader that the worker asks for, and return the message with its result."""
         try:
             for number in request.get("released", []):
                 self._held.pop(number, None)
@@ -241,26 +249,26 @@ class Session:
             named = {str(name): self._decode(argument) for name, argument in request["named"].items()}
             thread = int(request["thread"])
         except (KeyError, TypeError, ValueError, RecursionError, AttributeError):
-            raise self._end("ended", "what it asked cannot be read") from None
-        caller = relayed_from.set(thread)  # for functions that must know which thread of the worker calls
+            raise self._end("ended", "its request cannot be read") from None
+        caller = relayed_from.set(thread)  # some functions must know which thread of the worker calls them
         try:
             result = function(*arguments, **named)
         except Later:
             return {"later": True}
-        except Exception as why:  # of an argument that the student chose
+        except Exception as why:  # the student chose the arguments, so any error can occur
             self._refused_with = str(why)
             return {"error": str(why)}
         finally:
             relayed_from.reset(caller)
         arrays = [(place, array) for place, array in enumerate(arguments) if isinstance(array, np.ndarray)]
-        # a function may write into an array that it gets; the worker has a copy, and must change it, too
+        # a function can change an array in its arguments; the worker has another copy of the array, which must get the same change
         changed = [[place, now] for place, array in arrays if (now := encoded(array)) != request["arguments"][place]]
         given_back = next((place for place, array in arrays if array is result), None)
         same = {} if given_back is None else {"same": given_back}
         return {"value": None if same else encoded(result, self._keep), "changed": changed, **same}
 
     def _keep(self, value: Any) -> Json:
-        """Hold a value for the worker, and return the JSON that stands for it there."""
+        """Store a value of the grader, and return the JSON that represents the value in messages to the worker."""
         number = next(self._numbers)
         self._held[number] = value
         return {"handle": [number, callable(value)]}
@@ -269,7 +277,7 @@ class Session:
         return decoded(content, self._look_up)
 
     def _look_up(self, name: str, content: Json) -> Any:
-        """Return the value behind JSON that is no plain value: one that is held here, or a function of the worker."""
+        """Return the value that a JSON reference stands for: a stored value of the grader, or a function of the worker."""
         if name == "handle":
             number = content[0]
             return self._held[number] if number in self._held else Opaque("object of an earlier call")
@@ -281,12 +289,12 @@ class Session:
         raise ValueError("a value of an unknown type")
 
     def _end(self, code: str, why: str) -> Ended:
-        """End the worker, and return the error to raise."""
+        """End the worker, and return the error that the caller raises."""
         self.close()
         return Ended(why, code)
 
     def _read(self) -> None:
-        """Put the lines of the worker into the queue, and None at the end. A line that is too long is the last one."""
+        """Put the worker's lines into the queue, and None at the end. Stop at a line that is too long, or if there are too many lines."""
         rest = b""
         stream = self._process.stdout.fileno()
         while True:
@@ -300,7 +308,7 @@ class Session:
             if not chunk or len(rest) > MOST_BYTES or self._lines.qsize() > MOST_WAITING:
                 self._lines.put(None)
                 break
-        while chunk and self.alive:  # the rest is dropped; a full pipe would stop the worker, and whatever else writes to it
+        while chunk and self.alive:  # read and ignore the rest, because processes that write to a full pipe would wait
             try:
                 chunk = os.read(stream, CHUNK)
             except OSError:
@@ -308,7 +316,7 @@ class Session:
 
 
 def _relayed_error(sentence: str, code: str, error: Any) -> Relayed:
-    """Return the error for a judge. Its context has the kind of the student's error, as with a function of this process."""
+    """Return the error for a judge. Its context is an error of the same class as the student's error, if judges look at this class."""
     relayed = Relayed(sentence, code)
     kind = BUILTIN_ERRORS.get(str(error.get("type"))) if isinstance(error, dict) else None
     if kind is not None and issubclass(kind, (ArithmeticError, ValueError, RuntimeWarning)) and not issubclass(kind, UnicodeError):
@@ -317,27 +325,27 @@ def _relayed_error(sentence: str, code: str, error: Any) -> Relayed:
 
 
 class Function:
-    """A function that a student has handed in, as the worker knows it."""
+    """A reference to a student's function in the worker: its number, its name, and whether it is a stub."""
 
     def __init__(self, number: int, name: str, stub: bool) -> None:
         self.number, self.name, self.stub = number, name, stub
 
 
 class Remote:
-    """A function of the worker that can be called here.
+    """A student's function that the grader can call. The call runs in the worker.
 
     Parameters
     ----------
     session : Session
-        The session with the worker that has it.
+        The session with the worker that has the function.
     function : Function
-        The function, as the worker knows it.
+        The reference to the function.
     fresh : bool
-        Whether arrays in its result must have memory of their own.
+        Whether arrays in the result must not share memory with each other or with the arguments.
     cell : str
-        The words for its cell in sentences.
+        The words for the function's cell in sentences.
     provide : callable
-        Takes a name that the function misses, and returns whether it exists now.
+        Takes an undefined name that the function uses, tries to define it, and returns whether to call the function again.
     """
 
     def __init__(self, session: Session, function: Function, *, fresh: bool, cell: str, provide: Callable[[str], bool]) -> None:

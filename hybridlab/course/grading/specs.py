@@ -1,4 +1,4 @@
-"""What a lab asks for: its tasks, the cells that it gives, and the statement that hands in each answer. The lab's own notebook says it."""
+"""The tasks and cells of a lab, as its own notebook defines them: given cells, answer cells, solutions, and the calls that hand in."""
 
 import ast
 import json
@@ -12,24 +12,24 @@ from typing import Any
 from hybridlab.course.grading.notebook import CodeCell
 from hybridlab.course.tasks import TASKS, Task
 
-# a call of check, and the task in it
+# a call of check; the group is the key of the task
 HAND_IN = re.compile(r"""\bcheck\(\s*["']([\w.]+)["']""")
 
 
 @dataclass(frozen=True)
 class GivenCell:
-    """A code cell of the lab that is no answer.
+    """A code cell of the lab that is not for an answer: students get it with its code.
 
     Parameters
     ----------
     source : str
-        The cell.
+        The code of the cell.
     defines, uses : frozenset of str
-        The names that it assigns or imports, and those that it reads.
+        The names that the cell assigns, defines or imports, and the names that it reads.
     imports : bool
-        Whether it does nothing but import.
+        Whether the cell has only imports.
     place : int
-        Its place among the code cells of the lab.
+        The index of the cell among the code cells of the lab.
     """
 
     source: str
@@ -41,26 +41,26 @@ class GivenCell:
 
 @dataclass(frozen=True)
 class LabSpec:
-    """What a lab asks for.
+    """The tasks and cells of a lab.
 
     Parameters
     ----------
     lab : str
         The lab, such as ``"lab02"``.
     title : str
-        Its title.
+        The title of the lab.
     tasks : tuple of Task
-        Its tasks, in the order of the lab.
+        The tasks, in the order of the lab.
     given : tuple of GivenCell
-        The code cells that it gives to students, in order: not those that reveal an answer.
+        The given code cells, in the order of the lab, without cells that reveal an answer.
     hand_ins : mapping of str to str
-        For each task the statement that hands in its answer, such as ``check("lab02.t2", my_makespan)``.
+        For each task, the statement that hands in the answer, such as ``check("lab02.t2", my_makespan)``.
     stubs : mapping of str to str
-        For each task the cell for its answer, before anything is written into it.
+        For each task, the code of the answer cell before a student has changed it.
     solutions : mapping of str to str
-        For each task the cell with the worked solution.
+        For each task, the code of the worked solution.
     places : mapping of str to int
-        For each task the place of its cell among the code cells of the lab.
+        For each task, the index of the answer cell among the code cells of the lab.
     """
 
     lab: str
@@ -74,24 +74,24 @@ class LabSpec:
 
     @property
     def imports(self) -> tuple[str, ...]:
-        """The cells that do nothing but import. They run before all others, because a student can have deleted them."""
+        """The code of the given cells with imports only. They run before all other cells, because a student can have deleted them."""
         return tuple(cell.source for cell in self.given if cell.imports)
 
     def gives(self, source: str) -> bool:
-        """Whether the lab gives this cell, unchanged."""
+        """Return whether ``source`` is the unchanged code of a given cell."""
         return any(_bare(source) == _bare(cell.source) for cell in self.given)
 
     def keys_in(self, cell: CodeCell) -> tuple[str, ...]:
-        """Return the keys of the tasks that a cell answers, by its metadata and by what it hands in."""
+        """Return the keys of the tasks that a cell answers: the task in its metadata, and the tasks in its calls of check."""
         keys = dict.fromkeys([cell.task, *HAND_IN.findall(cell.source)])
         return tuple(key for key in keys if key in self.stubs)
 
     def providers(self, name: str, keys: Sequence[str]) -> tuple[str, ...]:
-        """Return the cells of the lab that must run, in this order, so that a name exists: only those above the tasks ``keys``."""
-        # a cell below the task can give the name another value
+        """Return the given cells that define a name, in the order in which they must run. All of them stand above the tasks ``keys``."""
+        # a cell below the task can give another value to the name
         before = max((self.places[key] for key in keys if key in self.places), default=math.inf)
         wanted, needed = {name}, list[GivenCell]()
-        for cell in reversed(self.given):  # from the bottom: what a needed cell uses is defined above it
+        for cell in reversed(self.given):  # from the bottom, because the cells above define the names that a needed cell uses
             if cell.place < before and cell.defines & wanted and not cell.imports:
                 needed.append(cell)
                 wanted |= cell.uses
@@ -99,14 +99,14 @@ class LabSpec:
 
 
 def spec_of(path: Path) -> LabSpec:
-    """Return what a lab asks for.
+    """Return the tasks and cells of a lab.
 
     Parameters
     ----------
     path : Path
         The lab's own notebook, with its solutions.
     """
-    lab = path.name[:5]  # of "lab02_one_f_one_b.ipynb"
+    lab = path.name[:5]  # "lab02" from "lab02_one_f_one_b.ipynb"
     cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
     title = _source(cells[0]).splitlines()[0].lstrip("# ")
     code = [(_source(cell), cell["metadata"].get("tags", [])) for cell in cells if cell["cell_type"] == "code"]
@@ -134,20 +134,20 @@ def _source(cell: Mapping[str, Any]) -> str:
 
 
 def _bare(source: str) -> str:
-    """Return a cell without what editors change: blanks at the ends of lines, and empty lines around it."""
+    """Return the code of a cell without blanks at the ends of lines, and without empty lines around the code. Editors change these."""
     return "\n".join(line.rstrip() for line in source.strip().splitlines())
 
 
 def _hand_in(source: str) -> str:
-    """Return the last statement of a stub, which hands in."""
+    """Return the last statement of an answer cell, which hands in the answer."""
     last = ast.parse(source).body[-1]
     return ast.unparse(last)
 
 
 def _given(source: str, place: int) -> GivenCell:
-    """Return a cell with the names that it defines and uses.
+    """Return a given cell with the names that it defines and uses.
 
-    Names inside its functions count, too. At worst a cell runs that would not be needed.
+    Names inside functions of the cell count, too. So sometimes a cell runs although it is not needed, which does no harm.
     """
     tree = ast.parse(source)
     nodes = list(ast.walk(tree))

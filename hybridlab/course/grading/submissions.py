@@ -1,4 +1,4 @@
-"""A folder of submissions: the files that are hand-ins of a lab, and the student of each."""
+"""Find the submissions of a lab in a folder, and the student of each file."""
 
 import os
 import re
@@ -10,26 +10,28 @@ from hybridlab.course.grading.labs import lab_name, lab_notebooks
 from hybridlab.errors import HybridLabError
 
 SUFFIXES = (".ipynb", ".zip")
-NOT_READ = ("__MACOSX",)  # a folder that macOS adds to archives
+NOT_READ = ("__MACOSX",)  # names of folders to ignore; macOS adds this one to archives
 NUMBERED = re.compile(r"(?<![^\W_])lab[-_ ]?0*([0-9]{1,2})(?![0-9])", flags=re.IGNORECASE)
-CANVAS = re.compile(r"([^_]+)_(?:LATE_)?[0-9]+_[0-9]+_.+", flags=re.IGNORECASE)  # student, late or not, two numbers, the file's own name
-AT_THE_ENDS = " -_."  # what stands between a name and the lab
+# a file name from Canvas: the student, LATE for a late submission, two numbers, the original file name
+CANVAS = re.compile(r"([^_]+)_(?:LATE_)?[0-9]+_[0-9]+_.+", flags=re.IGNORECASE)
+AT_THE_ENDS = " -_."  # characters between the student's name and the lab
 
 
 def student_of(path: Path, root: Path) -> str:
-    """Return the student of a file in a folder of submissions, from the names of the folder that it is in and of the file.
+    """Return the name of the student who handed in a file. The name is part of the file name, or of a folder name.
 
     Parameters
     ----------
     path : Path
         The file.
     root : Path
-        The folder of all submissions. If the file is in a folder below it, this folder has the student's name; else the file has.
+        The folder of all submissions. If the file lies in a subfolder, the name of the subfolder contains the student's name; else the
+        name of the file contains it.
 
     Raises
     ------
     HybridLabError
-        ``not-found`` if the file is not below the folder.
+        ``not-found``: the file is not in the folder ``root`` or its subfolders.
 
     Examples
     --------
@@ -43,7 +45,7 @@ def student_of(path: Path, root: Path) -> str:
         *folders, file = Path(path).relative_to(root).parts
     except ValueError:
         raise HybridLabError(f"{str(path)!r} is not in the folder {str(root)!r}", "not-found") from None
-    # NFC: a letter with an accent is one character here and two on macOS
+    # NFC: macOS writes a letter with an accent as two characters; NFC joins them to one
     stem = unicodedata.normalize("NFC", Path(file).stem)
     names = [_without_lab(unicodedata.normalize("NFC", folder)) for folder in folders[:1]]
     canvas = CANVAS.fullmatch(stem)
@@ -52,9 +54,9 @@ def student_of(path: Path, root: Path) -> str:
 
 
 def find_submissions(folder: Path, lab: str) -> dict[str, list[Path]]:
-    """Return the notebooks of a lab in a folder of submissions and in its folders, by student.
+    """Return the notebooks of a lab in a folder and in its subfolders, by student.
 
-    It leaves out hidden files, folders that programs add, and notebooks whose names say another lab. It does not follow links to folders.
+    Hidden files, folders that programs add, and notebooks of other labs by their names are ignored. Links to folders are not followed.
 
     Parameters
     ----------
@@ -66,12 +68,12 @@ def find_submissions(folder: Path, lab: str) -> dict[str, list[Path]]:
     Returns
     -------
     dict
-        For each student the files, sorted. More than one file is a question for a person.
+        The sorted files of each student. If a student has several files, a person has to choose.
 
     Raises
     ------
     HybridLabError
-        ``unknown-name``, ``not-found`` or ``no-submissions``.
+        ``unknown-name``: there is no such lab. ``not-found``: there is no such folder. ``no-submissions``: no file is of this lab.
     """
     short, folder = lab_name(lab), Path(folder)
     if not folder.is_dir():
@@ -92,16 +94,16 @@ def find_submissions(folder: Path, lab: str) -> dict[str, list[Path]]:
 
 
 def _handed_in(folder: Path) -> Iterator[Path]:
-    """Yield the files that can be hand-ins, in an order that is the same on every system."""
+    """Yield the files that can be submissions. Their order is the same on every system."""
     for place, folders, files in os.walk(folder):
         folders[:] = sorted(name for name in folders if not name.startswith(".") and name not in NOT_READ)
-        for name in sorted(files):  # os.walk enters only the folders that are left in the list above
+        for name in sorted(files):  # os.walk enters only the folders in the changed list above
             if not name.startswith(".") and name.lower().endswith(SUFFIXES):
                 yield Path(place) / name
 
 
 def _labs_named_by(path: Path, root: Path) -> set[str]:
-    """Return the labs that the name of a file names, or else that of the nearest folder that names any."""
+    """Return the labs in the name of a file; if there are none, those in the name of the nearest folder that names a lab."""
     for name in reversed(path.relative_to(root).parts):
         if labs := {f"lab{int(number):02}" for number in NUMBERED.findall(name)}:
             return labs
@@ -109,12 +111,12 @@ def _labs_named_by(path: Path, root: Path) -> set[str]:
 
 
 def _without_lab(name: str) -> str:
-    """Return a name without the lab in it; empty if nothing else is in it.
+    """Return the name of a file or folder without the lab; an empty text if nothing else remains.
 
     >>> _without_lab("ana_lab02_one_f_one_b"), _without_lab("lab2"), _without_lab("lab02_packed")
     ('ana', '', '')
     """
-    for path in lab_notebooks().values():  # the long names, too: lab02_one_f_one_b
+    for path in lab_notebooks().values():  # shorten long names of labs, such as lab02_one_f_one_b
         name = re.sub(re.escape(path.stem), path.stem[:5], name, flags=re.IGNORECASE)
     rest = NUMBERED.sub("", name, count=1)
     return "" if rest == "_packed" else rest.strip(AT_THE_ENDS)

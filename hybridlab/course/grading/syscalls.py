@@ -1,7 +1,10 @@
-"""A filter of system calls for workers. It closes what a sandbox leaves open although it hides files, network and other processes.
+"""A filter of system calls for workers. Even with no files, no network and no other processes, a worker needs such a filter.
 
-Without it a worker could take over the first process of its sandbox, which has no limits. It could hold memory that no limit counts. It
-could leave notes in the keyring of the session, where the worker of the next submission finds them.
+Without the filter, a worker could:
+
+1. take control of the first process of its sandbox, which has no limits;
+2. use memory that no limit counts;
+3. write data into the kernel's keyring, where the worker of the next submission could read the data.
 """
 
 import errno
@@ -10,7 +13,7 @@ import platform
 import struct
 from collections.abc import Iterable, Mapping
 
-# the number of each refused call on x86_64, and on aarch64
+# refused system calls: their numbers on x86_64 and on aarch64
 REFUSED = {
     "ptrace": (101, 117),
     "process_vm_readv": (310, 270),
@@ -45,17 +48,17 @@ REFUSED = {
 MACHINES = {
     "x86_64": (0, 0xC000003E),
     "aarch64": (1, 0xC00000B7),
-}  # the place of its numbers above, and the number by which the kernel knows it
-LOAD, EQUAL, AT_LEAST, HAS, RETURN = 0x20, 0x15, 0x35, 0x45, 0x06  # instructions of the kernel's filter
-Instruction = tuple[int, int, int, int]  # what it does, how many to skip if it holds and if not, and its number
+}  # for each machine: the index of its numbers in REFUSED, and the kernel's number of the machine (AUDIT_ARCH)
+LOAD, EQUAL, AT_LEAST, HAS, RETURN = 0x20, 0x15, 0x35, 0x45, 0x06  # operations in the kernel's filter language (BPF)
+Instruction = tuple[int, int, int, int]  # operation; instructions to skip if its comparison is true; to skip if false; operand
 ALLOW, REFUSE = 0x7FFF0000, 0x00050000 | errno.EPERM
-NO_SUCH_CALL = 0x00050000 | errno.ENOSYS  # as a kernel without this call answers
-CLONE3, CLONE_THREAD = 435, 0x10000  # a call, and the flag of clone for a thread
-X32 = 0x40000000  # from this number on, x86_64 has calls of programs with pointers of 32 bits
+NO_SUCH_CALL = 0x00050000 | errno.ENOSYS  # the answer of a kernel that does not have the call
+CLONE3, CLONE_THREAD = 435, 0x10000  # the number of the call clone3; the flag with which clone starts a thread
+X32 = 0x40000000  # the first number of the calls for programs with 32-bit pointers on x86_64
 
 
 def call_filter(machine: str) -> bytes:
-    """Return the filter as the kernel reads it; empty for a machine whose numbers are not known here.
+    """Return the filter as bytes for the kernel; no bytes if this file does not know the machine's system calls.
 
     Parameters
     ----------
@@ -69,18 +72,19 @@ def call_filter(machine: str) -> bytes:
 
 
 def threads_filter(machine: str) -> bytes:
-    """Return the filter for a worker that may start threads but no processes. Empty for a machine whose numbers are not known here.
+    """Return the filter for a worker that may start threads but no processes.
 
-    A new thread and a new process are one call, ``clone``, which tells them apart by a flag. The flags of ``clone3`` cannot be seen by a
-    filter, so it is answered as by a kernel without it; programs then use ``clone``.
+    Return no bytes if this file does not know the machine's system calls. The call ``clone`` starts a thread or a process, depending on
+    a flag, which the filter checks. A filter cannot see the flags of ``clone3``. So the filter answers that the kernel does not have
+    ``clone3``; programs then use ``clone``.
     """
     if machine not in MACHINES:
         return b""
     place, number = MACHINES[machine]
-    of_processes = {57: REFUSE, 58: REFUSE} if machine == "x86_64" else {}  # fork and vfork, which are other calls there
+    of_processes = {57: REFUSE, 58: REFUSE} if machine == "x86_64" else {}  # fork and vfork, which exist only on x86_64
     only_threads = [
-        (EQUAL, 0, 3, (56, 220)[place]),  # clone
-        (LOAD, 0, 0, 16),  # the low half of its flags
+        (EQUAL, 0, 3, (56, 220)[place]),  # if the call is not clone, skip the check of its flags
+        (LOAD, 0, 0, 16),  # load the low 32 bits of the flags
         (HAS, 1, 0, CLONE_THREAD),
         (RETURN, 0, 0, REFUSE),
     ]
@@ -88,12 +92,12 @@ def threads_filter(machine: str) -> bytes:
 
 
 def _assemble(number: int, answers: Mapping[int, int], more: Iterable[Instruction] = ()) -> bytes:
-    """Return a filter that refuses all calls of other machines, and answers some calls by their number; other calls are allowed."""
+    """Return a filter as bytes. It refuses calls for other machines, gives ``answers`` by the number of the call, and allows the rest."""
     instructions = [
-        (LOAD, 0, 0, 4),  # the machine that the caller takes this for
+        (LOAD, 0, 0, 4),  # load the machine for which the calling program was compiled
         (EQUAL, 1, 0, number),
         (RETURN, 0, 0, REFUSE),
-        (LOAD, 0, 0, 0),  # the number of the call
+        (LOAD, 0, 0, 0),  # load the number of the call
         (AT_LEAST, 0, 1, X32),
         (RETURN, 0, 0, REFUSE),
         *(each for call, answer in answers.items() for each in ((EQUAL, 0, 1, call), (RETURN, 0, 0, answer))),
@@ -104,11 +108,11 @@ def _assemble(number: int, answers: Mapping[int, int], more: Iterable[Instructio
 
 
 def filter_pipe() -> int | None:
-    """Return the end of a pipe from which bubblewrap reads the filter for this machine; None if there is no filter."""
+    """Return the reading end of a pipe with the filter for bubblewrap; None if there is no filter for this machine."""
     program = call_filter(platform.machine())
     if not program:
         return None
     reading, writing = os.pipe()
-    os.write(writing, program)  # does not wait: a pipe holds more than this
+    os.write(writing, program)  # does not block, because the filter fits into the buffer of a pipe
     os.close(writing)
     return reading

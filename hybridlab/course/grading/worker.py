@@ -1,10 +1,10 @@
-"""The worker: a program that runs a student's cells and functions, and answers each request with one line of JSON.
+"""The program of a worker. It runs a student's cells and functions, and answers each request of the grader with one line of JSON.
 
-It needs Python's own library, and numpy where a value is an array; it imports nothing of hybridlab. The student's code shares this process
-and can change anything in it. So the worker knows no right answer, and the grader trusts it no more than the student.
+The program needs Python's own library, and numpy for values that are arrays. It imports nothing of hybridlab. The student's code runs in
+the same process and can change everything in it. So the worker knows no right answers, and the grader does not trust its messages.
 
-The requests are lines of JSON: ``start``, ``run`` (a cell) and ``call`` (a function). While a function runs, it can call functions of the
-grader: then the worker sends a request of its own, and reads the reply.
+Each request is a line of JSON. There are three kinds: ``start``, ``run`` (a cell) and ``call`` (a function). A student's function can
+call functions of the grader. For such a call, the worker sends a request to the grader and reads the reply.
 """
 
 import __future__
@@ -25,7 +25,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any
 
-if __name__ == "__main__":  # as a program it has no package around it, and values.py and results.py lie beside it
+if __name__ == "__main__":  # as a program, this file belongs to no package; copies of values.py and results.py are in the same folder
     sys.path.insert(0, os.path.dirname(__file__))  # noqa: PTH120
     from results import is_stub, listed, shared_memory  # type: ignore[import-not-found]
     from values import Json, decoded, encoded  # type: ignore[import-not-found]
@@ -35,36 +35,36 @@ else:
     from hybridlab.course.results import is_stub, listed, shared_memory
     from hybridlab.course.values import Json, decoded, encoded
 
-MOST_BYTES = 1_000_000  # of a line; the grader reads no longer one
-SENT_AS_TEXT = ("hybridlab.schedule.schedule", "Schedule"), ("hybridlab.schedule.ops", "Op")  # handed in as their text
+MOST_BYTES = 1_000_000  # the longest line that the grader reads
+SENT_AS_TEXT = ("hybridlab.schedule.schedule", "Schedule"), ("hybridlab.schedule.ops", "Op")  # classes; their values are sent as text
 FROM_THE_FUTURE = __future__.annotations.compiler_flag
-TIMED = re.compile(r"^(\s*)%time(?:it)?\s+(?=[^-\s])")  # a magic of IPython; the statement behind it runs
-# "files = !ls": the name gets None
+TIMED = re.compile(r"^(\s*)%time(?:it)?\s+(?=[^-\s])")  # "%time f()": the statement after this magic command of IPython runs
+# "files = !ls": the variable becomes None
 CAPTURED = re.compile(r"^(\s*[\w, ]+=\s*)[!%].*")
-# "%matplotlib inline", "!ls", "?print", "print?": the line does nothing
+# "%matplotlib inline", "!ls", "?print", "print?": the line is ignored
 MAGIC = re.compile(r"^(\s*)(?:[%!?].*|[\w.]+\?\??\s*)$")
-SECONDS_TO_RETRY = 0.002  # until a function of the grader is called again that could not answer yet
-RELEASED: deque[int] = deque()  # numbers of handles that the student's code no longer holds
+SECONDS_TO_RETRY = 0.002  # the pause before the worker calls a function of the grader again, if the function could not answer yet
+RELEASED: deque[int] = deque()  # numbers of handles that the student's code no longer uses
 
 
 class Handle:
-    """A value of the grader. Here it is a number; the grader holds the value as long as this object lives."""
+    """A reference to a value of the grader, by its number. The grader stores the value as long as this object exists."""
 
     def __init__(self, number: int, ask: Callable[..., Any] | None = None) -> None:
         self._number, self._ask = number, ask
 
     def __call__(self, *arguments: Any, **named: Any) -> Any:
-        """Call the function on the other side."""
+        """Call the function in the grader, and return its result."""
         if self._ask is None:
             raise TypeError("this is no function")
         return self._ask(self._number, arguments, named)
 
     def __del__(self) -> None:
-        RELEASED.append(self._number)  # Python may call this in any thread, even in the middle of a request: nothing is sent here
+        RELEASED.append(self._number)  # Python can call __del__ in any thread, even during a request, so do not send a message here
 
 
 class Missing:
-    """A stand-in for something that cannot be imported here. An error says so only when the student's code uses it."""
+    """A stand-in for a module or a name that cannot be imported here. Only using the stand-in raises an error."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -75,65 +75,70 @@ class Missing:
         raise NotThere(f"{self._name} is not there when work is graded")
 
     def __call__(self, *arguments: Any, **named: Any) -> Any:
-        """Raise an error."""
+        """Raise ``NotThere``."""
         raise NotThere(f"{self._name} is not there when work is graded")
 
 
 class NotThere(ImportError):
-    """Something was used that cannot be imported here."""
+    """The student's code uses a module or a name that cannot be imported here."""
 
 
 class _Anyone:
-    """A stand-in for ``hybridlab.Student``: it hands in, and knows nothing of the student."""
+    """A stand-in for ``hybridlab.Student``. Its ``check`` hands in an answer; the student's name has no effect."""
 
     def __init__(self, *arguments: Any, **named: Any) -> None:
         self.check = _GIVEN["check"]
 
     def __call__(self, key: str) -> None:
-        """Show nothing."""
+        """Do nothing. In a notebook, this call shows the student's own question."""
 
 
 _GIVEN: dict[str, Any] = {"Student": _Anyone}  # stand-ins for names of hybridlab that a notebook needs in every worker
 
 
 def _stand_in(statement: ast.stmt, alias: Any) -> Any:
-    """Return the stand-in for a name that is imported from hybridlab; None if there is none."""
+    """Return the stand-in for a name in an import from hybridlab; None if the name needs no stand-in."""
     from_there = isinstance(statement, ast.ImportFrom) and (statement.module or "").partition(".")[0] == "hybridlab"
     return _GIVEN.get(getattr(alias, "name", "")) if from_there else None
 
 
 class Worker:
-    """The namespace of a notebook, and what was handed in from it.
+    """The variables of a notebook, and the answers that its cells have handed in.
 
     Parameters
     ----------
-    requests, replies : file
-        Where requests come from, and where the lines of JSON go.
+    requests : file
+        The file with the grader's requests.
+    replies : int
+        The number of the open file for the replies.
     """
 
     def __init__(self, requests: io.BufferedReader, replies: int) -> None:
         self._requests, self._replies = requests, replies
         self._nonce, self._id, self._flags = "", 0, 0
-        self._calling = 0  # the request whose function runs: its threads may call functions of the other side until it returns
-        self._relay = threading.Lock()  # one thread at a time sends a request and reads its reply
+        self._calling = 0  # the request whose function is running; only threads of this function may call functions of the grader
+        self._relay = threading.Lock()  # only one thread at a time sends a request and reads the reply
         self._handed: list[tuple[str, Any]] = []
         self._functions: list[Any] = []
         _GIVEN.update(check=self._check, part=self._part)
-        # as in a notebook, where the code below `if __name__ == "__main__"` runs
+        # as in a notebook, code below `if __name__ == "__main__"` runs
         self._names: dict[str, Any] = {"__name__": "__main__", **_GIVEN, "display": lambda *values, **named: None}
 
     def serve(self) -> None:
-        """Answer requests until there are no more."""
+        """Answer requests until the grader closes the file of requests."""
         while line := self._requests.readline():
             request = json.loads(line)
             self._id = request["id"]
             self._send(getattr(self, f"do_{request['do']}")(**request["with"]))
 
     def do_start(self, nonce: str, limits: dict[str, int], packages: list[str], calls: str = "") -> dict[str, Json]:
-        """Set limits, which the student's code cannot raise again, the folders of packages, and a filter of system calls in hexadecimal."""
+        """Set the limits of this process, add the folders of packages, and put a filter of system calls on this process.
+
+        The student's code cannot raise the limits again. ``calls`` is the filter in hexadecimal digits.
+        """
         self._nonce = nonce
         if limits:
-            import resource  # Windows has none; there a worker gets no limits
+            import resource  # imported here because Windows does not have this module; there a worker has no limits
 
             for name, most in limits.items():
                 resource.setrlimit(getattr(resource, f"RLIMIT_{name}"), (most, most))
@@ -143,7 +148,7 @@ class Worker:
         return {}
 
     def do_run(self, source: str, cell: str) -> dict[str, Json]:
-        """Run a cell, one statement after the other. A statement that needs something missing is left out, and the others run."""
+        """Run the statements of a cell, one after the other. If a statement uses a module that is not there, go on with the next one."""
         self._handed = []
         error = None
         try:
@@ -152,17 +157,17 @@ class Worker:
                     self._run(statement, cell)
                 except NotThere as why:
                     error = error or self._describe_error(why, cell)
-        except BaseException as why:  # whatever it is, it must not end the worker
+        except BaseException as why:  # no error of the student's code may end the worker
             error = self._describe_error(why, cell)
         return {"handed": [[str(key)[:40], encoded(answer, self._encode_other)] for key, answer in self._handed], "error": error}
 
     def do_call(self, function: int, arguments: list[Json], fresh: bool, cell: str) -> dict[str, Json]:
-        """Call a function that was handed in. A warning of an invalid cast is reported; the grader decides whether it is an error."""
+        """Call a function that was handed in. Report a warning of an invalid cast; the grader decides whether the warning is an error."""
         called = self._functions[function]
         given = [decoded(argument, self._look_up) for argument in arguments]
         try:
             inspect.signature(called).bind(*given)
-        except TypeError as why:  # before the call, so that an error inside it is not taken for this one
+        except TypeError as why:  # check before the call, because the call itself can raise TypeError, too
             return {"error": {"kind": "signature", "text": str(why)[:300]}}
         except ValueError:
             pass  # a function written in C has no signature
@@ -175,9 +180,9 @@ class Worker:
         except BaseException as why:
             return {"error": self._describe_error(why, cell)}
         finally:
-            with self._relay:  # a thread that is asking gets its reply first
+            with self._relay:  # wait until no thread of the function is waiting for a reply
                 self._calling = 0
-        # the grader would see no change, because each call gets a copy
+        # the function has changed copies of the grader's arguments, so only the worker can see changes
         after = [encoded(argument, self._encode_other) for argument in given]
         changed = [place for place, (now, before) in enumerate(zip(after, arguments, strict=True)) if json.dumps(now) != json.dumps(before)]
         reported = [_describe_warning(each, cell) for each in warned[:1]]
@@ -185,17 +190,18 @@ class Worker:
         return {"result": encoded(result, self._encode_other), "changed": changed, "shared": shared and shared[0], "warned": reported}
 
     def _run(self, statement: ast.stmt, cell: str) -> None:
-        """Run one statement. An import of something missing gives its names stand-ins."""
-        if "hybridlab" in sys.modules:  # for `hybridlab.check`, with the module's name in front
+        """Run one statement. If an import fails, its names become stand-ins."""
+        if "hybridlab" in sys.modules:  # `hybridlab.check` must be the stand-in, too
             vars(sys.modules["hybridlab"]).update(_GIVEN)
-        if any(_stand_in(statement, alias) for alias in getattr(statement, "names", ())):  # also where all of hybridlab is installed
+        # stand-ins replace names even if hybridlab is installed
+        if any(_stand_in(statement, alias) for alias in getattr(statement, "names", ())):
             for alias in statement.names:  # type: ignore[attr-defined]
                 self._import(statement, alias, cell)  # type: ignore[arg-type]
             return
         try:
             code = compile(ast.Module([statement], []), cell, "exec", self._flags, dont_inherit=True)
-            self._flags |= code.co_flags & FROM_THE_FUTURE  # they hold for all cells below
-            exec(code, self._names)  # noqa: S102 - this is what the worker is for
+            self._flags |= code.co_flags & FROM_THE_FUTURE  # imports from __future__ apply to all later cells
+            exec(code, self._names)  # noqa: S102 - running the student's code is the purpose of the worker
         except ImportError:
             if not isinstance(statement, (ast.Import, ast.ImportFrom)):
                 raise
@@ -203,7 +209,7 @@ class Worker:
                 self._import(statement, alias, cell)
 
     def _import(self, statement: ast.Import | ast.ImportFrom, alias: ast.alias, cell: str) -> None:
-        """Import one name of a statement. If there is no such thing, the name gets a stand-in."""
+        """Import one name of an import statement. If the import fails, the name becomes a stand-in."""
         if given := _stand_in(statement, alias):
             self._names[alias.asname or alias.name] = given
             return
@@ -220,19 +226,20 @@ class Worker:
                 self._names[name] = Missing(whole)
 
     def _check(self, key: Any = "", answer: Any = None, **_: Any) -> None:
-        """Hand in an answer: this is ``check`` in a notebook that is graded."""
+        """Hand in an answer. In grading, this function replaces ``check``."""
         self._handed.append((key, answer))
 
     def _part(self, name: str, otherwise: Any = None) -> Any:
-        """Return ``otherwise``, or the function of this name that was handed in last: this is ``part`` in a notebook that is graded.
+        """Return ``otherwise``; without it, return the last function with this name that was handed in. In grading, this replaces ``part``.
 
-        A given function comes first, because the student's own one can have a twist, and the rest of the lab has none.
+        ``otherwise`` comes first, because the student's own function can solve a changed task ('twist'), and the rest of the lab needs
+        the function without this change.
         """
         own = (each for each in reversed(self._functions) if getattr(each, "__name__", "") == name and not is_stub(each))
         return next(own, None) if otherwise is None else otherwise
 
     def _encode_other(self, value: Any) -> Json:
-        """Return JSON for a value that is no plain one: the number of a function, the text of a schedule, the fields of a plan."""
+        """Return the JSON of a value that JSON cannot hold: the number of a function, the text of a schedule, or the fields of a plan."""
         if isinstance(value, Handle):
             return {"handle": [value._number, value._ask is not None]}
         kind = type(value)
@@ -248,16 +255,16 @@ class Worker:
         return {"function": [len(self._functions) - 1, str(getattr(value, "__name__", ""))[:40], is_stub(value)]}
 
     def _look_up(self, name: str, content: Json) -> Any:
-        """Return the handle for a value of the grader."""
+        """Return the handle of a value of the grader."""
         if name != "handle":
             raise ValueError("a value of an unknown type")
         number, is_function = content
         return Handle(number, functools.partial(self._ask, self._id) if is_function else None)
 
     def _ask(self, request: int, number: int, arguments: tuple[Any, ...], named: dict[str, Any]) -> Any:
-        """Call a function of the grader. Any thread of the call that has received the function may do so."""
+        """Call a function of the grader, and return its result. Any thread of the student's function may use this method."""
         reply = self._send_call(request, number, arguments, named)
-        while "later" in reply:  # the lock is free meanwhile, so that other threads ask first
+        while "later" in reply:  # the lock is free during the pause, so other threads can send their requests
             time.sleep(SECONDS_TO_RETRY)
             reply = self._send_call(request, number, arguments, named)
         if "error" in reply:
@@ -267,10 +274,10 @@ class Worker:
         return arguments[reply["same"]] if "same" in reply else decoded(reply["value"], self._look_up)
 
     def _send_call(self, request: int, number: int, arguments: tuple[Any, ...], named: dict[str, Any]) -> dict[str, Any]:
-        """Send a call to the grader, and return the reply."""
+        """Ask the grader to call one of its functions, and return the grader's reply."""
         with self._relay:
             if request != self._calling:
-                raise SystemExit  # ends a thread that still runs after its call has returned: nobody would read its requests
+                raise SystemExit  # end this thread: its function has returned, so nobody answers its requests
             sent = [encoded(argument, self._encode_other) for argument in arguments]
             released = [RELEASED.popleft() for _ in range(len(RELEASED))]
             by_name = {name: encoded(argument, self._encode_other) for name, argument in named.items()}
@@ -280,7 +287,7 @@ class Worker:
             return reply
 
     def _send(self, reply: dict[str, Json]) -> None:
-        """Write one line for the grader. In place of a value that is no JSON, or of a line that is too long, it says so."""
+        """Write one line for the grader. If the line is too long or cannot be JSON, write an error instead."""
         try:
             line = json.dumps({"id": self._id, "nonce": self._nonce, **reply}).encode()
         except (ValueError, RecursionError):
@@ -289,11 +296,11 @@ class Worker:
             line = json.dumps({"id": self._id, "nonce": self._nonce, "error": {"kind": "too-large"}}).encode()
         line += b"\n"
         while line:
-            line = line[os.write(self._replies, line) :]  # a pipe can take less than all
+            line = line[os.write(self._replies, line) :]  # a pipe can accept only some of the bytes
 
     def _describe_error(self, why: BaseException, cell: str) -> dict[str, Json]:
-        """Return the description of an error: its type, its text, and the line of the student's cell that raised it."""
-        # the innermost line of the cell itself, not of a library that it calls
+        """Return the description of an error: its type, its text, and the number of the line in the student's cell."""
+        # the innermost line in the cell itself, not in a library that the cell calls
         places = [place.lineno for place in traceback.extract_tb(why.__traceback__) if place.filename == cell]
         line = places[-1] if places else why.lineno if isinstance(why, SyntaxError) else None
         name = why.name if isinstance(why, NameError) else None
@@ -303,27 +310,27 @@ class Worker:
 
 
 def _describe_warning(warned: warnings.WarningMessage, cell: str) -> dict[str, Json]:
-    """Return the description of a warning, in the form of that of an error."""
+    """Return the description of a warning, with the same keys as the description of an error."""
     line = warned.lineno if warned.filename == cell else None
     return {"kind": "raises", "type": warned.category.__name__[:40], "line": line, "text": str(warned.message)[:300], "name": None}
 
 
 class Declined(Exception):
-    """An error of a function of the grader."""
+    """A function of the grader has raised an error for a call from the worker."""
 
 
 def _statements(source: str, cell: str) -> list[ast.stmt]:
-    """Return the statements of a cell. If it is no Python, the lines that only IPython understands are left out."""
+    """Return the statements of a cell. If the cell is not valid Python, first replace the lines that only IPython understands."""
     try:
         return ast.parse(source, cell).body
     except SyntaxError:
-        # line by line, so that errors still have the line numbers of the cell
+        # replace each line by one line, so that the line numbers in errors stay right
         plain = (MAGIC.sub(r"\1pass", TIMED.sub(r"\1", CAPTURED.sub(r"\1None", line))) for line in source.splitlines())
         return ast.parse("\n".join(plain), cell).body
 
 
 def _filter_calls(program: bytes) -> None:
-    """Put a filter of system calls on this process. It cannot be taken off again."""
+    """Put a filter of system calls on this process. Nobody can remove the filter again."""
     import ctypes
 
     class Program(ctypes.Structure):
@@ -334,9 +341,9 @@ def _filter_calls(program: bytes) -> None:
 
 
 def serve_standard_input() -> None:
-    """Serve requests from standard input. What the student's code prints goes nowhere."""
+    """Answer requests from standard input on standard output. Output of the student's code is discarded."""
     requests, replies = os.fdopen(os.dup(0), "rb"), os.dup(1)
-    # the student's code keeps the numbers 0, 1 and 2, so the conversation takes two others
+    # files 0, 1 and 2 are for the student's code, so requests and replies use copies with other numbers
     nowhere = os.open(os.devnull, os.O_RDWR)
     for stream in (0, 1, 2):
         os.dup2(nowhere, stream)
