@@ -1,4 +1,7 @@
-"""A student's runner with a thread for each device: the runs on which it is tried, its faults, its known mistakes and its twists."""
+"""The coding task ('build') of lab 8 in which a student writes a runner with a thread for each device.
+
+This file has the runs on which the runner is tried, the checks of its threads, the known mistakes and the changes of the task ('twists').
+"""
 
 import contextlib
 import re
@@ -25,11 +28,11 @@ from hybridlab.errors import HybridLabError
 from hybridlab.schedule import Kind, Op
 from hybridlab.training import Network, loss_and_gradient
 
-MEETING = 2.0  # seconds for which an operation waits until those have begun that can run at the same time
-PATIENCE = 3.0  # seconds without an operation, after which threads are taken to wait for ever
-LOOKING = 0.05  # seconds between two looks at a function that has not returned
-LEAVING = 0.5  # seconds in which threads that the function has left behind may end
-RAISED = object()  # the result of a function that has raised an error where it must
+MEETING = 2.0  # seconds; an operation waits at most so long until the operations that can run at the same time have begun
+PATIENCE = 3.0  # seconds; if no operation runs for so long, the judge assumes that the threads wait for ever
+LOOKING = 0.05  # seconds between two checks whether the function has returned
+LEAVING = 0.5  # seconds; threads that still run when the function returns get so long to end
+RAISED = object()  # stands for the result of a function that has raised an error, as it must
 
 
 class Trouble(NamedTuple):
@@ -40,13 +43,14 @@ class Trouble(NamedTuple):
     lost : tuple of str
         Operations whose messages get lost.
     raises : str
-        Why the function must raise an error: ``""`` if it must not, ``"lost"``, ``"order"`` or ``"work"``.
+        Why the function must raise an error: ``"lost"`` (a message gets lost), ``"order"`` (the order cannot run) or ``"work"`` (``work``
+        raises an error). ``""`` if the function must return a result.
     failing : str
         The operation in which ``work`` raises an error.
     long : float
-        How many seconds one operation takes.
+        The seconds that the operation ``slow`` takes.
     slow : str
-        This operation.
+        The operation that takes ``long`` seconds.
     """
 
     lost: tuple[str, ...] = ()
@@ -60,15 +64,15 @@ NO_TROUBLE = Trouble()
 
 
 class ThreadWatch:
-    """The ``work`` that a runner gets, and the faults that it sees, as pairs of a code and a sentence.
+    """The function ``work`` that a student's runner calls from several threads.
 
-    ``work`` is called from several threads. For a caller in another process no call waits here: it raises :class:`Later`, and the caller
-    asks again.
+    ``work`` notes what the runner does wrong in ``faults``, as pairs of an error code and a sentence. If the caller is in another process,
+    ``work`` never waits: it raises :class:`Later`, and the caller calls ``work`` again.
 
     Parameters
     ----------
     orders : sequence of str
-        The line of operations of each device; stage d is on device d.
+        One line of text for each device, with the operations of the device. Stage d is on device d.
     weights : sequence of arrays, each of shape (parameters,)
         The parameters of each stage.
     inputs : sequence of arrays, each of shape (samples, features)
@@ -88,19 +92,19 @@ class ThreadWatch:
         self._together = frozenset[str]() if trouble.raises else operations_at_once(orders)
         self._kept: dict[tuple[int, int], Any] = {}
         self._thread_of: dict[int, int] = {}
-        self._begun: dict[tuple[str, int], float] = {}  # operations that run, by their threads: when they began
-        self._seen: set[str] = set()  # all that have begun
+        self._begun: dict[tuple[str, int], float] = {}  # by operation and thread: when it began
+        self._seen: set[str] = set()  # all operations that have begun
         self._news = threading.Condition()
         self._returned = False
         self._touched = time.monotonic()
 
     def work(self, name: str, message: Any) -> tuple[str | None, Any, Any]:
-        """Run an operation, and return who needs its output, the output and the gradient of the weights."""
+        """Run an operation, and return three things: the operation that needs its output, the output, and the gradient of the weights."""
         caller = relayed_from.get()
         thread = threading.get_ident() if caller is None else caller
         with self._news:
             if self._returned:
-                raise SystemExit  # ends a thread that the function has left behind
+                raise SystemExit  # ends a thread that still runs after the function has returned
             op = self._checked(name)
             if (name, thread) not in self._begun:
                 self._begin(name, op, thread)
@@ -124,12 +128,12 @@ class ThreadWatch:
             self._news.notify_all()
 
     def idle(self) -> float:
-        """Return for how many seconds no operation has run."""
+        """Return the seconds since an operation last began or ended; 0 while an operation runs."""
         with self._news:
             return 0.0 if self._begun else time.monotonic() - self._touched
 
     def waiting(self, died: Sequence[str]) -> str:
-        """Return a sentence about threads that wait for ever."""
+        """Return a sentence that says why the threads wait for ever."""
         if self.faults:
             return f"{self.faults[0][1]}; then your function waits for ever"
         why = f"; a thread has ended with {died[0]}" if died else ""
@@ -146,7 +150,7 @@ class ThreadWatch:
         return Op.parse(name)
 
     def _begin(self, name: str, op: Op, thread: int) -> None:
-        """Note that an operation begins, and whether its thread may run it."""
+        """Note that an operation begins. Note a fault if it runs on a wrong thread, or if its input is lost."""
         self._begun[name, thread] = self._touched = time.monotonic()
         self._seen.add(name)
         self._news.notify_all()
@@ -154,20 +158,20 @@ class ThreadWatch:
         others = [device for device, other in self._thread_of.items() if other == thread and device != op.stage]
         if owner != thread:
             self._fault("another-thread", f"{name} runs on another thread than the operations of device {op.stage} before it")
-        if others and not self._trouble.raises:  # a pool of threads gives the thread that an error has ended to the next device
+        if others and not self._trouble.raises:  # after an error, a pool of threads may use a thread for another device
             self._fault("one-thread", f"devices {others[0]} and {op.stage} run on the same thread: each device has a thread of its own")
         sender = f"{op.stage - 1}F{op.microbatch}" if op.kind is Kind.F else f"{op.stage + 1}B{op.microbatch}"
         if sender in self._trouble.lost:
             self._fault("lost-arrives", f"{name} runs, but the message of {sender} is lost: an operation in lost sends nothing")
 
     def _wait(self, name: str, thread: int) -> float:
-        """Return for how many seconds an operation that has begun still waits."""
+        """Return for how many more seconds an operation that has begun must wait before it is computed."""
         lasted = time.monotonic() - self._begun[name, thread]
         if name == self._trouble.slow and self._trouble.long:
             return self._trouble.long - lasted
         missing = sorted(self._together - self._seen)
         if name not in self._together or not missing or self.faults or name not in self.watch.able_to_run():
-            return 0.0  # an operation out of its turn, or without its input, is a fault, which is noted when it runs
+            return 0.0  # an operation in a wrong order or without its input need not wait: its fault is noted when it is computed
         if lasted >= MEETING:
             self._fault(
                 "not-at-once",
@@ -195,9 +199,9 @@ class ThreadWatch:
 
 
 def operations_at_once(orders: Sequence[str]) -> frozenset[str]:
-    """Return the most operations that can run at the same time; none if there is never more than one.
+    """Return a largest set of operations that can run at the same time; an empty set if two operations never can.
 
-    Where every operation takes one unit of time, those that start together do not need each other.
+    The orders are simulated with one unit of time for every operation. Operations that start at the same time do not need each other.
 
     >>> sorted(operations_at_once(["0F0 0F1 0B0 0B1", "1F0 1F1 1B0 1B1"]))
     ['0F1', '1F0']
@@ -213,9 +217,9 @@ def operations_at_once(orders: Sequence[str]) -> frozenset[str]:
 def watched_threads(
     call: Callable[..., Any], orders: list[str], weights: Sequence[Floats], inputs: list[Floats], labels: Ints, trouble: Trouble
 ) -> tuple[Any, Faults]:
-    """Return what a runner returns and the faults of its threads, or raise an error if it waits for ever.
+    """Return the result of a runner and the faults of its threads, or raise an error if the runner waits for ever.
 
-    The runner is called in a thread of its own, whose threads end with the program even if they wait for ever.
+    The runner is called in a daemon thread, so all its threads end with the program, even if they wait for ever.
     """
     watch = ThreadWatch(orders, weights, inputs, labels, trouble)
     outcome: list[Any] = []
@@ -224,7 +228,7 @@ def watched_threads(
     def calling() -> None:
         try:
             outcome.append(call(orders, watch.work, list(trouble.lost)))
-        except BaseException as why:  # it is raised in the thread of the judge
+        except BaseException as why:  # the judge's thread raises this error
             outcome.append(why)
         finally:
             watch.ended()
@@ -245,7 +249,7 @@ def watched_threads(
         watch.ended()
         end = time.monotonic() + LEAVING
         for thread in set(threading.enumerate()) - others:
-            with contextlib.suppress(RuntimeError):  # it is only about to start
+            with contextlib.suppress(RuntimeError):  # a thread that has not started cannot be joined
                 thread.join(max(0.0, end - time.monotonic()))
         threading.excepthook = before
     if isinstance(outcome[0], BaseException):
@@ -262,17 +266,17 @@ def _start_caller(thread: threading.Thread) -> None:
 
 
 def _raised(error: BaseException, watch: ThreadWatch, trouble: Trouble, died: Sequence[str]) -> tuple[Any, Faults]:
-    """Return the result of a runner that has raised an error where it must, or raise an error that says why it must not."""
+    """Return ``RAISED`` if a runner has raised an error as it must; otherwise raise an error that says what is wrong."""
     code = error.code if isinstance(error, HybridLabError) else ""
     if code == "too-slow":
         raise HybridLabError(f"{error}; {watch.waiting(died)}", "waits-for-ever")
-    if code == "raises" and watch.faults:  # the fault is the cause
+    if code == "raises" and watch.faults:  # the fault has caused the error
         fault, sentence = watch.faults[0]
         raise HybridLabError(f"{sentence}; then {error}", fault)
     if code == "raises" and trouble.raises:
         return RAISED, []
     if code == "raises" and trouble.long > 1:
-        seen = f"{trouble.slow} takes {trouble.long:g} s, and this is no deadlock, because it ends and then sends its output"
+        seen = f"{trouble.slow} takes {trouble.long:g} s and then sends its output, so this is no deadlock: wait for it"
         raise HybridLabError(f"{error}; {seen}", "gave-up")
     raise error
 
@@ -283,9 +287,19 @@ def _faults_of_a_result(watch: ThreadWatch, trouble: Trouble, died: Sequence[str
         return watch.faults
     if trouble.raises == "work":
         seen = f"work raises an error in {trouble.failing}, and your function returns a result"
-        return [("error-lost", f"{seen}: an error ends its own thread alone, so keep it, and raise it when all threads have ended")]
+        return [
+            (
+                "error-lost",
+                f"{seen}: an error ends only the thread that raises it; so save the error, and raise it when all threads have ended",
+            )
+        ]
     if trouble.raises:
-        return [("deadlock-not-told", "a message never comes, so the line of a device cannot end; your function must raise an error")]
+        return [
+            (
+                "deadlock-not-told",
+                "your function returns a result, but a message never comes, so a device cannot run its whole line: raise an error",
+            )
+        ]
     if left := watch.watch.unfinished():
         why = f" (a thread has ended with {died[0]})" if died else ""
         seen = f"when your function returns, {left[0]} has not run{why}"
@@ -293,11 +307,11 @@ def _faults_of_a_result(watch: ThreadWatch, trouble: Trouble, died: Sequence[str
     return []
 
 
-LONG_BEFORE_JOIN, LONG_BEFORE_END, LONG_OPERATION = 0.1, 0.3, 1.2  # seconds that a long operation takes
+LONG_BEFORE_JOIN, LONG_BEFORE_END, LONG_OPERATION = 0.1, 0.3, 1.2  # seconds that the slow operation of a case takes
 
 
 def read_threads(result: tuple[Any, Faults]) -> tuple[list[Floats], Faults]:
-    """Return the gradients and the faults of a run, or raise an error if it has returned something else."""
+    """Return the gradients and the faults of a run, or raise an error if the runner has returned something else."""
     returned, faults = result
     if faults or returned is RAISED:
         return [], faults
@@ -315,7 +329,7 @@ def read_threads(result: tuple[Any, Faults]) -> tuple[list[Floats], Faults]:
 def judge_threads(
     result: tuple[list[Floats], Faults], orders: list[str], weights: Sequence[Floats], inputs: list[Floats], labels: Ints, trouble: Trouble
 ) -> Feedback:
-    """Judge one run: its threads and messages, and then its gradients by those of one device."""
+    """Judge one run: first its threads and messages, then its gradients. One device computes the right gradients."""
     gradients, faults = result
     if faults:
         return wrong(*faults[0])
@@ -336,7 +350,7 @@ def judge_threads(
 
 
 def _on_one_device(weights: Sequence[Floats], inputs: Sequence[Floats], labels: Ints) -> list[Floats]:
-    """Return the gradient of each stage, found without stages."""
+    """Return the gradient of each stage. One device computes all gradients with the whole network."""
     _, gradient = loss_and_gradient(Network(SIZES), np.concatenate(weights), np.concatenate(inputs), labels.ravel())
     return np.split(gradient, np.cumsum([len(each) for each in weights])[:-1])
 
@@ -345,7 +359,7 @@ RUNNING = [(1, 1), (1, 2), (2, 1), (2, 2), (2, 3), (3, 2), (3, 3), (3, 5), (4, 3
 
 
 def runs_in_threads(rng: np.random.Generator) -> Iterator[Case]:
-    """Yield orders that can run, from the smallest up, and then runs that must end in an error."""
+    """Yield orders that can run, from the smallest up, and then runs in which the function must raise an error."""
     for devices, microbatches in RUNNING:
         size = f"{counted(devices, 'device')} and {counted(microbatches, 'microbatch')}"
         alone = devices * microbatches == 1
@@ -367,7 +381,7 @@ def runs_in_threads(rng: np.random.Generator) -> Iterator[Case]:
             lost = f"{rng.choice(senders)}{kind}{rng.integers(microbatches)}"
             yield _run_case(rng, f"{counted(devices, 'device')}, where the message of {lost} is lost", lines, Trouble((lost,), "lost"))
     late = Trouble(("1B0",), "lost", long=LONG_BEFORE_END, slow="1B0")
-    yield _run_case(rng, f"2 devices, where 1B0 takes {LONG_BEFORE_END:g} s and its message is lost", pair, late)  # device 0 sleeps by then
+    yield _run_case(rng, f"2 devices, where 1B0 takes {LONG_BEFORE_END:g} s and its message is lost", pair, late)  # by then device 0 waits
     for name in ("1F0", "1B0"):
         late = Trouble((), "work", name, LONG_BEFORE_END, name)
         yield _run_case(rng, f"2 devices, where work raises an error in {name} after {LONG_BEFORE_END:g} s", pair, late)
@@ -379,7 +393,7 @@ def runs_in_threads(rng: np.random.Generator) -> Iterator[Case]:
 
 
 def _run_case(rng: np.random.Generator, words: str, lines: list[str], trouble: Trouble = NO_TROUBLE) -> Case:
-    """Return a case on random numbers."""
+    """Return a case with random weights, inputs and labels."""
     network, samples = Network(SIZES), int(rng.integers(1, 4))
     microbatches = 1 + max(Op.parse(name).microbatch for line in lines for name in line.split())
     cuts = np.cumsum([network.count(layers) for layers in network.stages(len(lines))])[:-1]
@@ -390,7 +404,10 @@ def _run_case(rng: np.random.Generator, words: str, lines: list[str], trouble: T
 
 
 def wrong_gradients(change: Callable[[list[list[Floats]], list[int]], list[Floats]]) -> Callable[..., Any]:
-    """Return a known mistake: ``change`` takes the gradients of each microbatch, and the last microbatch in the line of each device."""
+    """Return a function that computes the wrong result of a known mistake.
+
+    ``change`` makes this result from two things: the gradients of each microbatch, and the last microbatch in each device's line.
+    """
 
     def result(orders: list[str], weights: Sequence[Floats], inputs: list[Floats], labels: Ints, trouble: Trouble) -> Any:
         if trouble.raises:
@@ -413,9 +430,9 @@ MISTAKES = [
     ),
     KnownMistake(
         "mean-of-microbatches",
-        "this is divided by the number of microbatches: each gradient is a part of the mean already, so add them up",
+        "the gradients are divided by the number of microbatches: each gradient is already a part of the mean, so add them up",
         wrong_gradients(lambda parts, last: [total / len(parts) for total in _sums(parts)]),
-        under={"means": "this is divided by the number of microbatches twice: once is enough"},
+        under={"means": "the gradients are divided by the number of microbatches twice: divide them once"},
     ),
     KnownMistake(
         "added-twice",
@@ -447,14 +464,14 @@ def _microbatches(case: tuple[Any, ...]) -> int:
 
 
 def toy_work(name: str, message: Any) -> tuple[str | None, Any, Any]:
-    """Return what an operation of two stages returns. The gradient of stage s and microbatch m is (s + 1)(2m + 1)."""
+    """Return the result of an operation in an example with two stages. The gradient of stage s and microbatch m is (s + 1)(2m + 1)."""
     stage, kind, microbatch = name[0], name[1], name[2:]
     to = {"0F": f"1F{microbatch}", "1F": f"1B{microbatch}", "1B": f"0B{microbatch}"}.get(name[:2])
     gradient = np.array([(int(stage) + 1) * (2.0 * int(microbatch) + 1)]) if kind == "B" else 0.0
     return to, None if to is None else 1.0, gradient
 
 
-toy_work.__name__ = "work"  # in examples, as in the signature
+toy_work.__name__ = "work"  # examples show this name, as the signature does
 EXAMPLES = (
     Example((["0F0 0F1 0B0 0B1", "1F0 1B0 1F1 1B1"], toy_work, []), [np.array([4.0]), np.array([8.0])]),
     Example(("1B1", 1.0), ("0B1", 1.0, np.array([6.0])), of=1, name="work"),

@@ -19,7 +19,7 @@ from hybridlab.schedule import Kind, Op, Schedule
 from hybridlab.schedules import build
 from hybridlab.step import hybrid_step
 
-LOST = Op(Kind.F, 1, 1)  # in task 4 the message with its output is lost
+LOST = Op(Kind.F, 1, 1)  # in task 4 the message with the output of this operation is lost
 
 
 @number_task("lab08.t1", title="Count the queues", draws={"stages": (3, 4, 5, 6), "replicas": (3, 4, 5, 6, 7)})
@@ -35,7 +35,11 @@ def count_the_queues(stages: int = 4, replicas: int = 3) -> Question:
         hint="there are not {value} queues: count those of two neighbours in a pipeline and those of a rank in a ring, then multiply",
         mistakes=[
             (2 * one_way, "pipelines-alone", "these are the queues of the pipelines: the ranks of a ring send to each other as well"),
-            (ranks, "rings-alone", "these are the queues of the rings, or the threads: the neighbours of a pipeline have queues as well"),
+            (
+                ranks,
+                "rings-alone",
+                "this is the number of queues in the rings, or of threads: the neighbours of a pipeline have queues as well",
+            ),
             (
                 one_way + ranks,
                 "one-way",
@@ -80,7 +84,10 @@ def count_the_queues(stages: int = 4, replicas: int = 3) -> Question:
     points=2,
 )
 def too_early(answer: Any) -> Feedback:
-    """Judge which operations run too early without waiting: 2 stages, 2 microbatches, 1F1B, 50 and 80 ms."""
+    """Judge the list of the operations that start too early if no thread waits.
+
+    The schedule is 1F1B with 2 stages and 2 microbatches. A forward takes 50 ms and a backward 80 ms.
+    """
     words = answer if isinstance(answer, list) else require_text(answer, "the list of operations", "['1F1', '1B0']")
     ops = [Op.parse(word) for word in _words_of(words)]
     named = set(ops)
@@ -123,7 +130,7 @@ def too_early(answer: Any) -> Feedback:
 def who_holds_the_lock(
     microbatches: int = report.MICROBATCHES, forward: float = report.FORWARD, backward: float = report.BACKWARD
 ) -> Question:
-    """Ask how long the lock of the interpreter is held in the report's step. Forwards release it, and backwards do not."""
+    """Ask how long Python's interpreter lock is held in the report's step. Forwards release the lock, and backwards hold it."""
     work = forward + backward
     of_device = microbatches * backward
     devices = report.STAGES * report.REPLICAS
@@ -137,7 +144,7 @@ def who_holds_the_lock(
             (
                 devices * microbatches * work,
                 "forwards-included",
-                "this has the forwards as well: a product of matrices releases the lock",
+                "this includes the forwards: a forward is a product of matrices, and this releases the lock",
             ),
             (
                 devices * microbatches * forward,
@@ -150,8 +157,16 @@ def who_holds_the_lock(
                 "one-replica-alone",
                 "this is one replica, or one stage: all four threads share one lock",
             ),
-            (whole.total, "step-of-sleeping-threads", "this is the step of threads that sleep"),
-            (pipeline, "pipeline-of-sleeping-threads", "this is the pipeline of threads that sleep"),
+            (
+                whole.total,
+                "step-of-sleeping-threads",
+                "this is the time of a step in which the threads sleep: add up the times in which the lock is held",
+            ),
+            (
+                pipeline,
+                "pipeline-of-sleeping-threads",
+                "this is the time of a pipeline in which the threads sleep: add up the times in which the lock is held",
+            ),
             (backward, "one-backward", f"this is one backward: every device runs {microbatches} of them"),
             (devices * backward, "one-microbatch", f"this is one microbatch of each replica: there are {microbatches}"),
             (
@@ -185,7 +200,7 @@ def who_holds_the_lock(
     points=3,
 )
 def where_they_stand(answer: Any) -> Feedback:
-    """Judge at which operation each device of 1F1B stops when one message is lost: 3 stages, 4 microbatches."""
+    """Judge the operations at which the devices stop if one message is lost. The schedule is 1F1B with 3 stages and 4 microbatches."""
     texts = require_parts(_words_of(answer), 3, "a list of 3 operations, one for each device")
     schedule = build("1f1b", 3, 4)
     stops = where_devices_stop(schedule, LOST)
@@ -196,7 +211,7 @@ def where_they_stand(answer: Any) -> Feedback:
             raise HybridLabError(f"{op} is not an operation of device {device}: it runs {runs}", "not-in-the-order")
         if order.index(op) < order.index(stop):
             needs = schedule.needs(op)
-            why = f"its input {needs[-1]} comes" if needs else "it needs no input"
+            why = f"the output of {needs[-1]} arrives" if needs else "it needs no input"
             return wrong("gets-past", f"device {device} gets past {op}: {why}, and nothing before it waits for ever")
         if op != stop:
             return wrong("never-gets-there", f"device {device} never gets to {op}: an operation before it in its order waits for ever")
@@ -225,7 +240,7 @@ build_task(
 
 
 def _words_of(answer: Any) -> list[Any]:
-    """Return the operations in text, in a list (of lists) or in a dict of devices, without labels such as ``device 0:``."""
+    """Return the words of an answer, which is text, a list, a list of lists or a dict. Labels such as ``device 0:`` are left out."""
     if isinstance(answer, str):
         return re.sub(r"device\s+\d+\s*:|,", " ", answer, flags=re.IGNORECASE).split()
     if isinstance(answer, (list, dict)):
@@ -234,7 +249,7 @@ def _words_of(answer: Any) -> list[Any]:
 
 
 def without_waiting(schedule: Schedule, forward: float, backward: float) -> dict[Op, tuple[float, float]]:
-    """Return start and end of each operation if every device runs its order without waiting for messages.
+    """Return the start and the end of each operation if every device runs its order without waiting for messages.
 
     >>> from hybridlab.schedules import build
     >>> without_waiting(build("1f1b", 2, 1), 50, 80)[Op.parse("1B0")]

@@ -1,4 +1,7 @@
-"""The build ``iteration_time(model, plan, rates)`` of lab 9: its cases, the right times of the parts, its known mistakes and its twists."""
+"""The coding task ('build') of lab 9, ``iteration_time(model, plan, rates)``.
+
+This file has its cases, the right times of the parts, the known mistakes and the changes of the task ('twists').
+"""
 
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
@@ -17,25 +20,27 @@ from hybridlab.planner.memory import stage_parameters
 
 Numbers = dict[str, float]
 NAMES = ("compute", "tensor", "messages", "bubble", "gradients", "total")
-GRADIENT = 2  # bytes of a gradient, and of an activation, in FP16
+GRADIENT = 2  # bytes of one gradient in FP16, and of one activation
 TINY: tuple[Numbers, Numbers] = ({"layers": 1, "hidden": 8, "sequence": 8, "vocabulary": 16}, {"flops": 1e6, "nvlink": 1e5, "network": 1e4})
 
 
 class Pieces(NamedTuple):
-    """What the parts of an iteration are made of, in seconds: computing and messages of one microbatch, and the ring of the gradients.
+    """The times from which the parts of an iteration are added up, in seconds.
+
+    ``gradients`` is a time of the whole iteration. Every other time is that of one microbatch on one stage.
 
     Attributes
     ----------
     microbatches, stages : int
-        M of one replica, and K.
+        The number of microbatches of one replica, M, and the number of stages, K.
     layers, logits : float
-        Computing the layers of a stage, and the logits.
+        The time to compute the layers of a stage, and the logits.
     layer_rings, logit_ring : float
-        The all-reduces among the GPUs that share the layers of a stage, and the one behind the logits.
+        The time of the all-reduces of tensor parallelism: in the layers of a stage, and after the logits.
     exchange : float
-        A message to the next stage and one back.
+        The time of one message to the next stage and one message back.
     gradients : float
-        The all-reduce of the gradients of a device over the replicas.
+        The time of the all-reduce of one device's gradients over the replicas.
     """
 
     microbatches: int
@@ -48,11 +53,11 @@ class Pieces(NamedTuple):
     gradients: float
 
 
-Change = Callable[[Pieces, Numbers, Numbers], Pieces | Numbers]  # from the right pieces, the plan and the model
+Change = Callable[[Pieces, Numbers, Numbers], Pieces | Numbers]  # takes the right pieces, the plan and the model
 
 
 def pieces_of(shape: Transformer, plan: Plan, rates: Numbers) -> Pieces:
-    """Return the pieces of an iteration by the library's counts of operations, bytes and parameters.
+    """Return the pieces of an iteration. The library counts the operations, bytes and parameters.
 
     >>> pieces = pieces_of(Transformer(8, 64, 1, 512, 32), Plan(1, 2, 2, 4, 16), {"flops": 1e9, "nvlink": 1e9, "network": 1e6})
     >>> pieces.microbatches, round(pieces.layers, 3), pieces.exchange
@@ -79,14 +84,17 @@ def _ring_time(ranks: int, nbytes: float, rate: float) -> float:
 
 
 def read_shape(model: Numbers, plan: Numbers, recompute: str = "full") -> tuple[Transformer, Plan]:
-    """Return the arguments of a student's function as the library's own."""
+    """Return the library's transformer and plan for two arguments of a student's function."""
     shape = Transformer(int(model["layers"]), int(model["hidden"]), 1, int(model["vocabulary"]), int(model["sequence"]))
     tensor, stages, replicas, microbatch, batch = (int(plan[name]) for name in ("tensor", "stages", "replicas", "microbatch", "batch"))
     return shape, Plan(tensor, stages, replicas, microbatch, batch, recompute=recompute)
 
 
 def summed(pieces: Pieces, bubble: float | None = None) -> Numbers:
-    """Return the parts of an iteration; without ``bubble`` it is that of 1F1B, (K-1) times one microbatch on a stage."""
+    """Return the seconds of each part of an iteration, and their total.
+
+    Without ``bubble``, the bubble is that of 1F1B: K-1 times the time of one microbatch on a stage without logits.
+    """
     count, idle = pieces.microbatches, pieces.layers + pieces.layer_rings + pieces.exchange
     parts = {
         "compute": count * (pieces.layers + pieces.logits),
@@ -99,7 +107,7 @@ def summed(pieces: Pieces, bubble: float | None = None) -> Numbers:
 
 
 def read_parts(returned: Any) -> Numbers:
-    """Return the times that a student's function has returned, in the order of ``NAMES``, or raise."""
+    """Return the times in a student's result in the order of ``NAMES``, or raise an error if the result is no dict of these times."""
     given = require_entries(plain_values(returned), NAMES, f"a dict of seconds with the entries {', '.join(NAMES)}")
     return {name: require_number(given[name], f"the entry {name!r}") for name in NAMES}
 
@@ -132,7 +140,7 @@ def _iteration_case(model: Numbers, sizes: tuple[int, ...], rates: Numbers) -> C
 def _mistake(
     code: str, sentence: str, change: Change, recompute: str = "full", under: Mapping[str, str | None] | None = None
 ) -> KnownMistake:
-    """Return a mistake that changes the right pieces, or the parts made of them, given the plan and the model as well."""
+    """Return a known mistake. ``change`` takes the right pieces, the plan and the model, and returns wrong pieces or wrong parts."""
 
     def result(model: Numbers, plan: Numbers, rates: Numbers) -> Numbers:
         shape, cut = read_shape(model, plan, recompute)
@@ -172,15 +180,15 @@ def _ring_once(pieces: Pieces, plan: Numbers, model: Numbers) -> Pieces:
 MISTAKES = (
     _mistake(
         "no-recomputation",
-        "this forgets the recomputation: with it a layer runs its forward twice, so it computes 4 forwards in place of 3 and "
-        "has 6 all-reduces in place of 4",
+        "this lacks the recomputation: a layer runs its forward twice, so it computes as much as 4 forwards, not 3, and "
+        "has 6 all-reduces, not 4",
         lambda pieces, plan, model: pieces,
         recompute="none",
     ),
     _mistake(
         "backward-like-forward",
-        "this counts the backward of a layer as one forward: it takes two, one for the gradients of the inputs and one for those of "
-        "the weights",
+        "this counts the backward of a layer as one forward: a backward takes as long as two forwards, one for the gradients of the "
+        "inputs and one for those of the weights",
         _scale(layers=3 / 4, logits=2 / 3),
     ),
     _mistake("no-attention", "`compute` lacks the products of the attention, the factor 1 + s/(6h)", _without_attention),
@@ -192,7 +200,7 @@ MISTAKES = (
     ),
     _mistake(
         "all-layers",
-        "a stage has l/K of the layers: this gives all of them to each stage",
+        "this gives all layers to each stage: a stage has l/K of the layers",
         _all_layers,
         under={"layers-of-a-stage": "`layers` is the number of layers of one stage: this gives K times as many to each stage"},
     ),
@@ -202,10 +210,14 @@ MISTAKES = (
         _all_samples,
         under={
             "tokens": "the replicas share the batch: one replica has M = batch / (D b s) microbatches, and not batch / (b s)",
-            "microbatches": "`microbatches` is the number of one replica: this takes D times as many",
+            "microbatches": "this takes D times as many microbatches: `microbatches` is the number of microbatches of one replica",
         },
     ),
-    _mistake("activations-without-bytes", "an activation takes 2 bytes", _scale(layer_rings=0.5, logit_ring=0.5, exchange=0.5)),
+    _mistake(
+        "activations-without-bytes",
+        "this counts one byte for each activation: an activation takes 2 bytes",
+        _scale(layer_rings=0.5, logit_ring=0.5, exchange=0.5),
+    ),
     _mistake(
         "bits",
         "this divides the bandwidths by 8: they are in bytes per second, not in bits",
@@ -234,17 +246,17 @@ MISTAKES = (
     ),
     _mistake(
         "bubble-of-k",
-        "a pipeline fills and drains in K-1 times one microbatch on a stage: this has K times",
+        "this bubble is K times the time of one microbatch on a stage: a pipeline fills and drains in K-1 times that time",
         lambda pieces, plan, model: summed(pieces, pieces.stages * (pieces.layers + pieces.layer_rings + pieces.exchange)),
     ),
     _mistake(
         "bubble-ratio",
-        "(K-1)/(M+K-1) is the share of the bubble in the whole pipeline: the bubble itself is (K-1)/M of the time of M microbatches",
+        "this takes (K-1)/(M+K-1), the share of the bubble in the whole pipeline: the bubble is (K-1)/M of the time of M microbatches",
         _bubble_share,
     ),
     _mistake(
         "bubble-with-logits",
-        "the bubble is made of the other stages, which have no logits: this waits for the logits as well",
+        "this bubble includes the logits: in the bubble the last stage waits for the other stages, and these have no logits",
         lambda pieces, plan, model: summed(
             pieces,
             (pieces.stages - 1) * (pieces.layers + pieces.layer_rings + pieces.exchange + pieces.logits + pieces.logit_ring),
@@ -252,7 +264,7 @@ MISTAKES = (
     ),
     _mistake(
         "bubble-of-computing-alone",
-        "to fill and drain, a stage waits for the communication of a microbatch, too: its all-reduces and its messages",
+        "this bubble includes computing alone: to fill and drain, a stage also waits for the all-reduces and the messages of a microbatch",
         lambda pieces, plan, model: summed(pieces, (pieces.stages - 1) * pieces.layers),
     ),
     _mistake(
@@ -264,7 +276,7 @@ MISTAKES = (
 
 
 def _scale_gradients(factor: float, parts: Numbers) -> Numbers:
-    """Return the parts with this many times the bytes of a gradient."""
+    """Return the parts of an iteration in which a gradient takes ``factor`` times as many bytes."""
     gradients = factor * parts["gradients"]
     return {**parts, "gradients": gradients, "total": parts["total"] + gradients - parts["gradients"]}
 
@@ -278,7 +290,10 @@ def _multiply_by_total(parts: Numbers, case: tuple[Any, ...]) -> Numbers:
 
 
 def _entry(name: str, old: str, factor: Callable[[Numbers, Numbers], float]) -> Map:
-    """Return the map of a dict in which the entry ``name`` has the place of ``old``, times a factor of the model and the plan."""
+    """Return the map that replaces the entry ``old`` of a dict by the entry ``name``.
+
+    The value of the entry is multiplied by ``factor``, a function of the model and the plan.
+    """
     times = each_number(lambda value, case: round(value * factor(*case[:2])), lambda value, case: round(value / factor(*case[:2])))
     return renamed({old: name}).then(at(name, times))
 

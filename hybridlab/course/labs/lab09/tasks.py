@@ -29,10 +29,10 @@ from hybridlab.formulas import one_f_one_b_makespan
 from hybridlab.hardware import A100_80GB
 from hybridlab.planner import Plan, memory, predict, search
 
-MOST = 2000  # microbatches of an answer
+MOST = 2000  # the largest number of microbatches that an answer may give
 GPUS, BATCH, SLACK = 64, 512, 1.1  # for task 4; an answer may take SLACK times as long as the fastest plan
 SIZES = ("tensor", "pipeline", "data", "microbatch")
-WITHIN = 0.02  # of each part of an iteration
+WITHIN = 0.02  # the relative error that each part of an iteration may have
 NOTHING = {
     "tensor": "no GPUs share a layer, so there is no all-reduce inside it",
     "messages": "with one stage there is no next stage to send to",
@@ -48,11 +48,11 @@ NOTHING = {
 )
 @cache
 def shared_microbatches(microbatches: int = 8, ring_step: float = 20) -> Question:
-    """Ask for the speedup under reading B of 2 stages and 2 replicas that share the microbatches."""
+    """Ask for the speedup of 2 stages and 2 replicas that share the microbatches. In reading B a stage takes half of the given times."""
     own, alone = microbatches // 2, microbatches * (FORWARD + BACKWARD)
     step, step_of_twice = (reading_step("B", microbatches=each, ring_step=ring_step) for each in (own, microbatches))
     a, a_of_twice = (reading_step("A", microbatches=each, ring_step=ring_step) for each in (own, microbatches))
-    pair = (FORWARD + BACKWARD) / 2  # ms of a microbatch on a stage
+    pair = (FORWARD + BACKWARD) / 2  # ms of one microbatch on one stage
     speedup = Number(
         "a speedup",
         step.speedup,
@@ -83,18 +83,18 @@ def shared_microbatches(microbatches: int = 8, ring_step: float = 20) -> Questio
             (
                 alone / step_of_twice.makespan,
                 "eight-against-sixteen",
-                f"the one GPU has {microbatches} microbatches here and the four have {2 * microbatches}: give both the same work",
+                f"your one GPU runs {microbatches} microbatches, and your four GPUs run {2 * microbatches}: give both the same work",
             ),
             (
                 2 * alone / step.makespan,
                 "sixteen-against-eight",
-                f"the one GPU has {2 * microbatches} microbatches here and the four have {microbatches}: four GPUs cannot be more than 4 "
-                "times as fast",
+                f"your one GPU runs {2 * microbatches} microbatches, and your four GPUs run {microbatches}: four GPUs cannot be more than "
+                "4 times as fast",
             ),
             (
                 alone / 2 / step.makespan,
                 "four-against-eight",
-                f"the one GPU has {own} microbatches here, those of one replica: give it all {microbatches}",
+                f"your one GPU runs {own} microbatches, those of one replica: give it all {microbatches}",
             ),
             (
                 alone / (step.makespan - step.all_reduce_time),
@@ -109,7 +109,7 @@ def shared_microbatches(microbatches: int = 8, ring_step: float = 20) -> Questio
             (
                 alone / (own * pair),
                 "nothing-lost",
-                "this is 4 times as fast, with nothing lost: where are fill, drain and the rings?",
+                "this is a speedup of 4, without any lost time: where are fill, drain and the rings?",
             ),
             (
                 step.makespan,
@@ -133,8 +133,8 @@ def shared_microbatches(microbatches: int = 8, ring_step: float = 20) -> Questio
 @number_task("lab09.t2", title="The goal of section 3.4", points=2, draws={"stages": (4, 8, 16), "goal": (70, 75, 78, 80, 85, 90)})
 @cache
 def the_goal(stages: int = 8, goal: int = 80) -> Question:
-    """Ask for the smallest M with which 2 replicas under reading B reach an efficiency of ``goal`` %."""
-    replicas, ring_step = 2, 20 * 2 / stages  # a stage has 2/K of the gradients of one of two stages, whose ring step is 20 ms
+    """Ask for the smallest M with which 2 replicas reach an efficiency of ``goal`` %. In reading B a stage takes 1/K of each given time."""
+    replicas, ring_step = 2, 20 * 2 / stages  # ms: 20 ms with 2 stages; a stage of K has 2/K as many gradients
 
     def efficiency(microbatches: float, reading: int = stages, ring_step: float = ring_step) -> float:
         """Return the efficiency if a stage takes the time of the whole model, divided by ``reading``."""
@@ -199,7 +199,10 @@ def the_goal(stages: int = 8, goal: int = 80) -> Question:
 
 @number_task("lab09.t3", title="A model that grows with its replicas", points=2, draws={"ring_step": range(4, 40, 2)})
 def what_a_step_means(ring_step: int = 10) -> Question:
-    """Ask for S/2 from S = D t x 25e9 bytes/s, for the replicas of benchmark 3 with a ring: one HDR port, FP16, no latency."""
+    """Ask for the parameters of one device, S/2, if a ring step takes the time t. Its gradients have S = D t x 25e9 bytes.
+
+    D takes the values of benchmark 3. The ring uses one HDR port and FP16, and has no latency.
+    """
     rows = BENCHMARK_3[1:]
     piece = A100_80GB.network * ring_step / 1000 / 2 / 1e9  # billions of parameters in one message
     truth = [row.replicas * piece for row in rows]
@@ -222,7 +225,7 @@ def what_a_step_means(ring_step: int = 10) -> Question:
             (
                 [piece / row.replicas for row in rows],
                 "constant-gradients",
-                "these are the pieces of constant gradients: here the time of a step is constant",
+                "these are the pieces of gradients whose size is the same for each D: here the time of a step is the same for each D",
             ),
             (
                 [piece * row.ring_steps for row in rows],
@@ -272,7 +275,10 @@ def what_a_step_means(ring_step: int = 10) -> Question:
     points=3,
 )
 def a_plan(answer: Any) -> Feedback:
-    """Judge a plan of 39.1 billion parameters on 64 A100s: 512 samples, nothing recomputed, one chunk, no sequence parallelism."""
+    """Judge a plan for a model of 39.1 billion parameters and 512 samples on 64 A100s.
+
+    The plan has one chunk a device, and neither recomputation nor sequence parallelism.
+    """
     names = "tensor, pipeline, data or microbatch"
     sizes = [
         require_count(each, f"each of {names}".replace(" or ", " and "), most=BATCH)
@@ -282,7 +288,7 @@ def a_plan(answer: Any) -> Feedback:
     gpus = tensor * pipeline * data
     if gpus != GPUS:
         product = f"{tensor} x {pipeline} x {data} = {gpus:,} GPUs, not {GPUS}"
-        return wrong("another-number-of-gpus", f"{product}: tensor, pipeline and data share them out")
+        return wrong("another-number-of-gpus", f"{product}: the product of tensor, pipeline and data must be {GPUS}")
     if tensor > A100_80GB.gpus_per_node:
         node = f"the node of {A100_80GB.gpus_per_node} GPUs"
         return wrong("tensor-across-nodes", f"tensor parallelism of {tensor} leaves {node}: its all-reduces need NVLink")
@@ -319,7 +325,10 @@ def a_plan(answer: Any) -> Feedback:
 
 
 def _sizes_of(answer: Any) -> Any:
-    """Return tensor, pipeline, data and microbatch of an answer that is a plan or a dict. A plan with any other setting is refused."""
+    """Return tensor, pipeline, data and microbatch of an answer that is a dict, and any other answer unchanged.
+
+    Raise an error if one of them is missing, or if another entry of the dict differs from the task.
+    """
     if not isinstance(answer, dict):
         return answer
     missing = [name for name in SIZES if name not in answer]
@@ -345,7 +354,7 @@ def _sizes_of(answer: Any) -> Any:
     lesson="five parts, each from a count of operations or bytes and a rate; a plan trades one of them for another",
 )
 def the_time_of_an_iteration(parts: Numbers, model: Numbers, plan: Numbers, rates: Numbers) -> Feedback:
-    """Judge the parts of one iteration, from the first part on: each within 2 % of the library's counts of operations and bytes."""
+    """Judge the parts of one iteration, one after the other. Each part may differ by 2 % from the time that the library finds."""
     goal = summed(pieces_of(*read_shape(model, plan), rates))
     name = next((name for name in NAMES if not near(parts[name], goal[name], relative=WITHIN)), None)
     if name is None:

@@ -1,1 +1,1 @@
-"""Lab 10, scaling: its tasks and builds."""
+"""Lab 10, scaling: its tasks and its coding tasks ('builds')."""

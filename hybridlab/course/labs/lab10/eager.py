@@ -1,4 +1,7 @@
-"""The cases of the build ``eager(devices, microbatches, forward, backward, latency)`` of lab 10, its known mistakes and its twists."""
+"""The coding task ('build') of lab 10, ``eager(devices, microbatches, forward, backward, latency)``.
+
+This file has its cases, the known mistakes and the changes of the task ('twists').
+"""
 
 import math
 from collections.abc import Callable, Iterator
@@ -35,11 +38,14 @@ SIZES = [
     (4, 5, 5, 10, 30),
     (6, 4, 10, 20, 7),
 ]
-DRAWN = 24  # further sizes
+DRAWN = 24  # the number of further, random sizes
 
 
 def latencies_to_hide(rng: np.random.Generator) -> Iterator[Case]:
-    """Yield fixed sizes, with latencies of 0 and at the edge of what a warm-up hides, then drawn ones. Times are whole ms."""
+    """Yield fixed sizes, then random ones. Times are whole ms.
+
+    In some fixed sizes the latency is 0, or it is the longest latency that a warm-up hides.
+    """
     for size in SIZES:
         yield _sized(*size)
     for _ in range(DRAWN):
@@ -54,7 +60,7 @@ def _sized(devices: int, microbatches: int, forward: int, backward: int, latency
 
 @cache
 def warmed_up(warmups: tuple[int, ...], microbatches: int, forward: float, backward: float, latency: float) -> Timeline:
-    """Return the timeline of 1F1B with one warm-up for each device.
+    """Return the timeline of 1F1B with the given warm-up of each device, in forwards.
 
     >>> warmed_up((3, 2, 1, 0), 16, 12.5, 25, 16).makespan
     1160.5
@@ -64,10 +70,10 @@ def warmed_up(warmups: tuple[int, ...], microbatches: int, forward: float, backw
 
 
 def makespans(warmups: npt.ArrayLike, microbatches: int, forward: float, backward: float, latency: float) -> Floats:
-    """Return the makespan of 1F1B for each row of warm-ups, in which no device warms up with fewer forwards than the next one.
+    """Return the makespan of 1F1B for each row of warm-ups, shape (rows,). In a row, no warm-up is shorter than that of the next device.
 
-    Row by row it is the makespan of :func:`warmed_up`. All rows are timed together, turn by turn: the input of an operation is made in no
-    later turn of the device next to it.
+    The makespan of a row is the same as from :func:`warmed_up`, but all rows are simulated together. In turn t each device runs its
+    operation number t. The input of an operation comes from a neighbouring device, and never from a later turn.
 
     >>> makespans([[3, 2, 1, 0], [6, 4, 2, 0]], 16, 12.5, 25, 16).tolist()
     [1160.5, 808.5]
@@ -75,9 +81,9 @@ def makespans(warmups: npt.ArrayLike, microbatches: int, forward: float, backwar
     first = np.minimum(np.asarray(warmups), microbatches - 1)
     rows, devices = np.arange(len(first)), first.shape[1]
     free = np.zeros(first.shape)
-    ends = np.zeros((2, *first.shape, microbatches))  # of forwards and of backwards
+    ends = np.zeros((2, *first.shape, microbatches))  # ms; ends of the forwards, ends of the backwards
     for turn in range(2 * microbatches):
-        later = turn - first  # an even number of turns after the warm-up a forward runs, until there are no more
+        later = turn - first  # after its warm-up, a device runs forwards in even turns until all have run
         runs_forward = (later <= 0) | ((later % 2 == 0) & (turn + first <= 2 * microbatches - 2))
         number = np.where(runs_forward, np.minimum(turn, (turn + first) // 2), np.maximum((later - 1) // 2, turn - microbatches))
         for kind, order, before, duration in ((0, range(devices), -1, forward), (1, range(devices)[::-1], 1, backward)):
@@ -100,7 +106,7 @@ def _order_with_warmup(device: int, warmup: int, microbatches: int) -> list[Op]:
 
 @cache
 def least_step(devices: int, microbatches: int, forward: float, backward: float, latency: float) -> int:
-    """Return by how many forwards the warm-ups must fall from device to device until the clock shows GPipe's time."""
+    """Return the fewest forwards by which each warm-up must exceed that of the next device, so that the makespan is that of GPipe."""
     fastest = gpipe_makespan(devices, microbatches, forward, backward, latency)
     for step in count(1):
         warmups = tuple(min(step * (devices - 1 - device), microbatches) for device in range(devices))
@@ -110,7 +116,7 @@ def least_step(devices: int, microbatches: int, forward: float, backward: float,
 
 
 def _stepped(step: Callable[[int, int, int], int]) -> Callable[..., list[int]]:
-    """Return a function that lets each device warm up with ``step`` forwards more than the next one, by F, B and C."""
+    """Return a function that computes wrong warm-ups: each device warms up with ``step(F, B, C)`` forwards more than the next one."""
 
     def warmups(devices: int, microbatches: int, forward: int, backward: int, latency: int) -> list[int]:
         drop = max(step(forward, backward, latency), 0)
@@ -161,7 +167,7 @@ MISTAKES = (
         "backwards-alone",
         "this divides the two messages by B: while they travel, a device runs pairs of a forward and a backward, F + B",
         _stepped(lambda forward, backward, latency: 1 + math.ceil(2 * latency / backward)),
-        under={"pair": None},  # there it is right
+        under={"pair": None},  # under this twist the program is right
     ),
     KnownMistake(
         "to-the-nearest",
@@ -170,14 +176,14 @@ MISTAKES = (
     ),
     KnownMistake(
         "whole-pipeline",
-        "this takes all 2(K-1) messages of the pipeline between every two devices: there only two messages travel",
+        "this counts all 2(K-1) messages of the pipeline: between two neighbouring devices only two messages travel",
         lambda devices, *others: _stepped(
             lambda forward, backward, latency: 1 + math.ceil(2 * (devices - 1) * latency / (forward + backward))
         )(devices, *others),
     ),
     KnownMistake(
         "added-once",
-        "this adds the further forwards once: each device needs them in addition to those of the next device",
+        "this adds the extra forwards only once: each device needs them in addition to the whole warm-up of the next device",
         lambda devices, microbatches, *times: [
             min(least_step(devices, microbatches, *times) + behind - 1, microbatches) if behind else 0
             for behind in range(devices - 1, -1, -1)
@@ -185,7 +191,7 @@ MISTAKES = (
     ),
     KnownMistake(
         "own-pair-forgotten",
-        "this lacks the one forward that 1F1B has, too: the next device itself needs F + B between the two messages",
+        "this counts the two messages alone: between them the next device needs F + B, so each device needs one more forward",
         _stepped(lambda forward, backward, latency: math.ceil(2 * latency / (forward + backward))),
     ),
     KnownMistake(
@@ -199,7 +205,7 @@ MISTAKES = (
     ),
     KnownMistake(
         "reversed",
-        "device 0 comes first in the list, and it has the longest warm-up",
+        "your first warm-up is the shortest: device 0 comes first in the list, and it has the longest warm-up",
         lambda *size: [min(least_step(*size) * device, size[1]) for device in range(size[0])],
         under={"last-device-first": None},
     ),
@@ -207,7 +213,7 @@ MISTAKES = (
 
 
 def _beyond_1f1b(sign: int) -> Callable[[Any, tuple[Any, ...]], Any]:
-    """Return the change that takes 1F1B's warm-ups away (sign -1) or adds them."""
+    """Return a function that subtracts 1F1B's warm-ups from a list (sign -1) or adds them to it (sign 1)."""
 
     def change(values: Any, case: tuple[Any, ...]) -> Any:
         warmups = _stepped(lambda forward, backward, latency: 1)(*case)
@@ -234,7 +240,7 @@ TWISTS = (
     Twist(
         "peaks",
         "the function returns the peak activations of each device, which are min(warm-up + 1, M), in place of its warm-up",
-        # a peak above M stands for no warm-up, and stays one that is too long
+        # no warm-up has a peak above M: the map leaves such a peak as it is, and the judge refuses it as a warm-up above M
         result=each_number(lambda count, case: min(count + 1, case[1]), lambda peak, case: peak - (peak <= case[1])),
         about="result",
     ),

@@ -22,9 +22,9 @@ from hybridlab.course.labs.lab10.eager import EXAMPLES, MISTAKES, TWISTS, latenc
 from hybridlab.schedule import Kind
 from hybridlab.schedules import build
 
-WORK = 1200.0  # ms that one microbatch takes on one device alone, a third of it forward
+WORK = 1200.0  # ms that one microbatch takes on one device alone; a third of this time is the forward
 FORWARD, BACKWARD = 12.5, 25.0  # ms on a device in task 2
-MOST = 200  # devices: the best number of task 3 is far below
+MOST = 200  # the largest number of devices that task 3 tries; the best number is far smaller
 
 
 @number_task(
@@ -46,7 +46,7 @@ def as_fast_as_one(microbatches: int = 32, latency: float = 16) -> Question:
             (
                 true / devices,
                 "efficiency-first",
-                f"this is the efficiency, or one device ran only {microbatches // devices} microbatches: the same work is all "
+                f"this is the efficiency, or your one device runs only {microbatches // devices} microbatches: let it run all "
                 f"{microbatches}",
             ),
             (
@@ -78,8 +78,8 @@ def as_fast_as_one(microbatches: int = 32, latency: float = 16) -> Question:
         mistakes=[
             (1 - true / devices, "bubble-ratio", "this is the bubble ratio, and the efficiency is 1 minus it"),
             (100 * true / devices, "per-cent", "the efficiency is a share from 0 to 1"),
-            (true / 2, "divided-by-2", "divide it by all 16 devices"),
-            (true / microbatches, "divided-by-microbatches", "divide it by the devices, not by the microbatches"),
+            (true / 2, "divided-by-2", "divide the speedup by all 16 devices"),
+            (true / microbatches, "divided-by-microbatches", "divide the speedup by the devices, not by the microbatches"),
             (
                 1 - formulas.bubble_ratio(devices, microbatches),
                 "efficiency-without-latency",
@@ -103,7 +103,7 @@ def as_fast_as_one(microbatches: int = 32, latency: float = 16) -> Question:
 )
 @cache
 def buy_the_time_back(devices: int = 4, microbatches: int = 16, latency: int = 16) -> Question:
-    """Ask for warm-ups with which 1F1B has GPipe's makespan and the fewest activations. They are those of eager 1F1B."""
+    """Ask for warm-ups with which 1F1B has GPipe's makespan and the fewest activations. Eager 1F1B has these warm-ups."""
     eager = build("eager-1f1b", devices, microbatches)
     truth = [sum(1 for _ in takewhile(lambda op: op.kind is Kind.F, order)) - 1 for order in eager.orders]
     fastest, least = formulas.gpipe_makespan(devices, microbatches, FORWARD, BACKWARD, latency), sum(truth) + devices
@@ -111,7 +111,7 @@ def buy_the_time_back(devices: int = 4, microbatches: int = 16, latency: int = 1
     def times_of(warmups: npt.ArrayLike) -> Floats:
         return makespans(warmups, microbatches, FORWARD, BACKWARD, latency)
 
-    # A device with M warm-up forwards runs the same order as one with M - 1. Devices wait for ever if one warms up less than the next.
+    # A warm-up of M forwards gives the same order as M - 1. If a warm-up is shorter than that of the next device, both wait for ever.
     falling = sorted(warmups[::-1] for warmups in combinations_with_replacement(range(microbatches), devices))
     given = {"makespan": Table(times_of, falling), "counts": range(microbatches + 1)}
     capped = [f"min(value[{device}], {microbatches - 1})" for device in range(devices)]
@@ -160,7 +160,7 @@ def buy_the_time_back(devices: int = 4, microbatches: int = 16, latency: int = 1
 @number_task("lab10.t3", title="The best number", points=2, draws={"microbatches": (16, 20, 22, 24), "latency": (3, 3.5, 4, 4.5, 7)})
 @cache
 def the_best_number(microbatches: int = 16, latency: float = 5) -> Question:
-    """Ask for the K with GPipe's shortest makespan. A microbatch takes 1200 ms, divided by the devices."""
+    """Ask for the number of devices K with which GPipe has the shortest makespan. A microbatch takes 1200/K ms on each device."""
 
     def time(devices: float) -> float:
         return whole_model(int(devices), microbatches, latency)
@@ -229,7 +229,7 @@ def cut_1f1b(devices: int, microbatches: int, latency: float = 0.0) -> float:
     lesson="each device warms up with 1 + 2C/(F+B) forwards more than the next one, rounded up: they run while two messages travel",
 )
 def eager_warmups(answer: Any, devices: int, microbatches: int, forward: float, backward: float, latency: float) -> Feedback:
-    """Judge the warm-ups of one size: they can run, the clock shows GPipe's time, and no smaller step would be enough."""
+    """Judge the warm-ups of one size: the order must run, take no longer than GPipe, and hold no more activations than needed."""
     values = require_numbers(answer, devices, "warm-up of a device", "3")
     odd = next((value for value in values if value != int(value) or not 0 <= value <= microbatches), None)
     if odd is not None:

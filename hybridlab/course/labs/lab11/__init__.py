@@ -1,1 +1,1 @@
-"""Lab 11, recomputation and microbatches: its tasks and builds."""
+"""Lab 11, recomputation and microbatches: its tasks and its coding tasks ('builds')."""

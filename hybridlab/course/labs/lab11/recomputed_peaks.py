@@ -1,4 +1,7 @@
-"""The cases of the build ``recomputed_peaks(orders, kept)`` of lab 11, and its known mistakes. Its orders and twists are those of lab 3."""
+"""The coding task ('build') of lab 11, ``recomputed_peaks(orders, kept)``.
+
+This file has its cases and its known mistakes. The orders and the changes of the task ('twists') are those of lab 3.
+"""
 
 import re
 from collections.abc import Callable, Iterator, Mapping
@@ -15,18 +18,18 @@ from hybridlab.schedule import Schedule
 from hybridlab.step.recomputation import recomputed_peak
 
 Count = Callable[[list[str], float], list[float]]
-SHARES = (0.1, 0.25, 0.0, 0.5, 0.1, 1.0)  # of the activations, kept after a forward
+SHARES = (0.1, 0.25, 0.0, 0.5, 0.1, 1.0)  # values of ``kept``: the share of its activations that a forward leaves in memory
 
 
 def orders_and_shares(rng: np.random.Generator) -> Iterator[Case]:
-    """Yield the orders of lab 3's build, each with a share of the activations that is kept."""
+    """Yield the orders of lab 3's build, each with a share ``kept`` of the activations that stays in memory after a forward."""
     for case, kept in zip(peaks.orders_to_count(rng), cycle(SHARES), strict=False):
         yield Case((*case.arguments, kept), f"{case.words}, kept = {kept:g}")
 
 
 @cache
 def peak_of_line(line: str, kept: float) -> float:
-    """Return the peak of one device's line as if it were the only device: the peak depends on the order of this device alone."""
+    """Return the peak of the device that runs this line. The peak depends on the order of this device alone."""
     return float(recomputed_peak(Schedule.parse(re.sub(r"\d+([FBIW])", r"0\1", line)), kept)[0])
 
 
@@ -35,10 +38,10 @@ def _peaks(orders: list[str], kept: float) -> list[float]:
 
 
 def _walk(begins: Mapping[str, tuple[float, float]], ends: Mapping[str, tuple[float, float]]) -> Count:
-    """Return a function that counts along each line.
+    """Return a function that goes along each line and counts the peak of the activations in memory.
 
-    By the kind of an operation, ``begins`` has what it adds when it begins, and ``ends`` what it frees when it ends. A pair (a, b) stands
-    for a + b ``kept``.
+    For each kind of operation, ``begins`` says how much an operation adds when it begins, and ``ends`` how much it frees when it ends. A
+    pair (a, b) stands for a + b * ``kept`` activations of a microbatch.
     """
 
     def count(orders: list[str], kept: float) -> list[float]:
@@ -56,14 +59,14 @@ def _walk(begins: Mapping[str, tuple[float, float]], ends: Mapping[str, tuple[fl
     return count
 
 
-WHOLE, KEPT, REST = (1, 0), (0, 1), (1, -1)  # a whole activation, what is kept of it, and what is computed again
+WHOLE, KEPT, REST = (1, 0), (0, 1), (1, -1)  # all activations of a microbatch; the share that stays; the share that is computed again
 
-_counted = _walk({"F": KEPT, "B": REST, "I": REST}, {"B": WHOLE, "W": WHOLE})  # the right way, also for a line that lacks operations
+_counted = _walk({"F": KEPT, "B": REST, "I": REST}, {"B": WHOLE, "W": WHOLE})  # the right count, also for a line that lacks operations
 IN_LAB_3 = {mistake.code: mistake for mistake in peaks.MISTAKES}
 
 
 def _as_in_lab_3(code: str, result: Count) -> KnownMistake:
-    """Return a mistake that lab 3's build has, too, with the sentences that it has there."""
+    """Return a known mistake of lab 3's build, with its sentences there and the wrong program ``result``."""
     return replace(IN_LAB_3[code], result=result)
 
 
@@ -90,18 +93,18 @@ MISTAKES = (
     ),
     KnownMistake(
         "ignores-split-backwards",
-        "where the backward is split, I computes the activations again and W frees them",
+        "this ignores I and W: where the backward is split, I computes the activations again and W frees them",
         _walk({"F": KEPT, "B": REST}, {"B": WHOLE}),
     ),
     KnownMistake(
         "kept-and-whole",
-        "what was kept is a part of the whole activations: when a backward begins, the share 1 - kept is added, not all",
+        "this adds whole activations when a backward begins: the share `kept` is already in memory, so only the share 1 - kept is added",
         _walk({"F": KEPT, "B": WHOLE, "I": WHOLE}, {"B": (1, 1), "W": (1, 1)}),
     ),
     KnownMistake(
         "one-whole-at-most",
-        "this comes from (p - 1) kept + 1, with at most one whole microbatch: after I the activations stay whole until the end of W, so "
-        "several microbatches can be whole at once",
+        "this is (p - 1) kept + 1, where only one microbatch has whole activations: after I the activations stay whole until the end of "
+        "W, so several microbatches can have whole activations at the same time",
         lambda orders, kept: [(most - 1) * kept + 1 for most in _peaks(orders, 1.0)],
     ),
     _as_in_lab_3("one-peak-for-all", lambda orders, kept: [max(_peaks(orders, kept))] * len(orders)),
@@ -109,7 +112,7 @@ MISTAKES = (
     _as_in_lab_3("sorted", lambda orders, kept: sorted(_peaks(orders, kept), reverse=True)),
     KnownMistake(
         "tenth-always",
-        "this is right for a tenth alone: use the argument `kept`",
+        "this is right only for a share of a tenth: use the argument `kept`",
         lambda orders, kept: _peaks(orders, 0.1),
     ),
     _as_in_lab_3("one-digit", lambda orders, kept: [0 if re.match(r"\d\d", line) else peak_of_line(line, kept) for line in orders]),

@@ -19,8 +19,8 @@ from hybridlab.step.recomputation import recomputed_peak
 from hybridlab.timeline import Timeline
 
 KEPT = 0.1  # share of an activation that is kept; the rest is computed again
-SAMPLES, DEVICES = 64, 8  # of task 3
-ROOM, SECOND_COPY = 12.0, 5.0  # in samples' activations: what fits on a device, and what a second copy of the weights takes
+SAMPLES, DEVICES = 64, 8  # in task 3
+ROOM, SECOND_COPY = 12.0, 5.0  # unit: the activations of one sample; the memory of a device, and of a second copy of the weights
 BUDGET = 1500.0  # ms
 PARTS = ("schedule", "chunks", "microbatches", "recompute")
 
@@ -31,7 +31,7 @@ PARTS = ("schedule", "chunks", "microbatches", "recompute")
     draws={"devices": (6, 7, 8, 9), "microbatches": (14, 16, 18), "forward": (40, 50, 60)},
 )
 def where_the_recomputation_goes(devices: int = 8, microbatches: int = 16, forward: int = 50) -> Question:
-    """Ask for ZB-H1's makespan with r = 0.5: the input gradient takes (1 + r)F, the weight gradient F."""
+    """Ask for ZB-H1's makespan if half of each forward is recomputed, r = 0.5. I takes (1 + r)F, and W takes F."""
     backward, others = 2.5 * forward, devices - 1
     sizes = devices, microbatches, forward
     truth = formulas.zb_h1_makespan(*sizes, backward, forward)
@@ -90,7 +90,7 @@ def where_the_recomputation_goes(devices: int = 8, microbatches: int = 16, forwa
     "lab11.t2", title="How far the ratio can fall", points=2, draws={"devices": (6, 7, 8, 9), "latency": (85, 90, 95, 100, 105, 110)}
 )
 def how_far_the_ratio_can_fall(devices: int = 8, latency: int = 100) -> Question:
-    """Ask for the limits of two bubble ratios for endless microbatches, with a forward of 50 and a backward of 100 ms."""
+    """Ask for the limits of two bubble ratios as the number of microbatches grows. A forward takes 50 ms, a backward 100 ms."""
     work, others = 150, devices - 1
     idle, ideal = 2 * others * latency, devices * work
     trip = ideal + idle
@@ -98,7 +98,7 @@ def how_far_the_ratio_can_fall(devices: int = 8, latency: int = 100) -> Question
     floors = [1 - work * count / trip for count in in_flight]
 
     def has(place: int, value: float) -> str:
-        """Return the rule that this wrong value stands in this place of an answer."""
+        """Return an expression that is true if an answer has this wrong value in this place."""
         return f"near(value[{place}], {value}, 0.0005)"
 
     both = Number(
@@ -123,7 +123,7 @@ def how_far_the_ratio_can_fall(devices: int = 8, latency: int = 100) -> Question
             (
                 has(0, 1 - work / (work + idle)),
                 "a-trip-each",
-                f"this waits for a round trip for every microbatch: {devices} microbatches share one",
+                f"this waits for a round trip for every microbatch: {devices} microbatches share one round trip",
             ),
             (has(0, idle / ideal), "idle-over-ideal", "this is idle / ideal: divide by the whole time, idle time included"),
             (
@@ -145,7 +145,7 @@ def how_far_the_ratio_can_fall(devices: int = 8, latency: int = 100) -> Question
             (
                 has(1, floors[0]),
                 "eight-in-flight",
-                f"this is the floor of 1F1B: eager 1F1B has {in_flight[1]} in flight on device 0, not {in_flight[0]}",
+                f"this is the floor of 1F1B: on device 0, eager 1F1B has {in_flight[1]} microbatches in flight, not {in_flight[0]}",
             ),
             (
                 has(1, 1 - 2 * ideal / trip),
@@ -205,27 +205,27 @@ def a_plan_that_fits(answer: Any) -> Feedback:
 
 
 def run_batch(name: str, microbatches: int, recompute: bool, chunks: int | None = None) -> tuple[Timeline, float]:
-    """Return the timeline of a plan of task 3, and the room that it needs on a device.
+    """Return the timeline of a plan of task 3, and the memory that the plan needs on a device.
 
-    A sample takes 5 ms forward and 10 ms backward on a device, a message 10 ms.
+    On a device the forward of a sample takes 5 ms and the backward 10 ms. A message takes 10 ms.
 
     Parameters
     ----------
     name : str
         The schedule.
     microbatches : int
-        Into how many the 64 samples are cut.
+        The number of microbatches into which the 64 samples are cut.
     recompute : bool
-        Whether forwards run again, so that a tenth of the activations is kept.
+        Whether the devices recompute the forwards, and so keep only a tenth of the activations.
     chunks : int, optional
-        Chunks a device; the fewest that the schedule supports if left out.
+        The number of chunks of a device. The default is the fewest chunks that the schedule supports.
 
     Returns
     -------
     Timeline
         Times in ms.
     float
-        Samples whose activations need room, a second copy of the weights included.
+        The memory in activations of one sample, including a second copy of the weights if the schedule has one.
 
     Examples
     --------

@@ -1,1 +1,1 @@
-"""Lab 12, chunks and waves: its tasks and builds."""
+"""Lab 12, chunks and waves: its tasks and its coding tasks ('builds')."""

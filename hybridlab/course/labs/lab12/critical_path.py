@@ -1,4 +1,7 @@
-"""The timelines on which a student's critical path is tried, programs with a wrong rule, and the twists."""
+"""The coding task ('build') of lab 12 in which a student finds the critical path of a timeline.
+
+This file has the timelines of its cases, the known mistakes and the changes of the task ('twists').
+"""
 
 import itertools
 from collections.abc import Callable, Iterator
@@ -17,7 +20,7 @@ from hybridlab.schedule import Schedule
 from hybridlab.schedules import REGISTRY, build
 from hybridlab.simulation import simulate
 
-Row = dict[str, Any]  # of Timeline.to_rows()
+Row = dict[str, Any]  # one row of Timeline.to_rows()
 Rows = list[Row]
 WITHIN = 1e-6  # ms: smaller differences come from rounding
 
@@ -49,7 +52,7 @@ RUNS = [
 
 
 def runs_of_many_kinds(rng: np.random.Generator) -> Iterator[Case]:
-    """Yield timelines from one device and one microbatch up. Every third one has devices of different speeds."""
+    """Yield timelines from one device and one microbatch up. Every third timeline has devices of different speeds."""
     for place, (name, devices, microbatches, chunks, latency) in enumerate(RUNS):
         forward, backward = (int(rng.integers(*limits)) for limits in ((2, 6), (5, 11)))
         slower = rng.integers(2, 6, devices) / 2 if place % 3 == 0 else np.ones(devices)
@@ -84,17 +87,21 @@ def read_path(result: Any) -> list[str]:
 
 
 def input_of(row: Row, row_of: dict[str, Row]) -> Row | None:
-    """Return the row of the operation on another stage whose output a row's operation needs; None if there is no such row."""
+    """Return the row of the operation that makes the input of the operation of ``row``; None if there is no such row.
+
+    A weight gradient needs the input gradient of its own stage. Every other operation needs the output of a neighbouring stage.
+    """
     stage = row["stage"] + {"F": -1, "W": 0}.get(row["kind"], 1)
     kind = "I" if row["kind"] == "W" else row["kind"]
     return row_of.get(f"{stage}{kind}{row['microbatch']}")
 
 
-Step = Callable[[Row, Row | None, Row | None, float], Row | None]  # an operation, the one before it on its device, its input, the latency
+# From the rows of an operation, of the operation before it on its device and of its input, and the latency: the row before in the path.
+Step = Callable[[Row, Row | None, Row | None, float], Row | None]
 
 
 def _back(step: Step) -> Callable[[Rows, float], list[str]]:
-    """Return a function that goes back from the end of the timeline by a wrong rule, until there is no operation before."""
+    """Return a function that goes back from the operation that ends last. The wrong rule ``step`` chooses each operation of the path."""
 
     def path(rows: Rows, latency: float) -> list[str]:
         row_of = {row["op"]: row for row in rows}
@@ -110,13 +117,16 @@ def _back(step: Step) -> Callable[[Rows, float], list[str]]:
 
 
 def _latest(*rows: tuple[Row | None, float]) -> Row | None:
-    """Return the row that ends last, each with a delay."""
+    """Return the row with the latest end. A delay is added to the end of each row."""
     there = [(row["end"] + delay, place) for place, (row, delay) in enumerate(rows) if row is not None]
     return rows[max(there)[1]][0] if there else None
 
 
 def _any_operation(rows: Rows, latency: float) -> list[str]:
-    """Return a path in which each operation ends when the next one starts, needed or not; the last such row is taken."""
+    """Return a path in which each operation ends when the next one starts, whether or not the next one needs it.
+
+    If several operations end at this time, the path takes the last of their rows.
+    """
     path = [max(rows, key=lambda row: row["end"])]
     while path[0]["start"] > 0 and len(path) < len(rows):
         now = path[0]
@@ -152,13 +162,13 @@ def _without_the_first(rows: Rows, latency: float) -> list[str]:
 MISTAKES = (
     KnownMistake(
         "latency-forgotten",
-        "this takes the later of two ends without the message: an input from another device arrives `latency` ms after its operation",
+        "this compares two ends without the latency: an input from another device arrives `latency` ms after its operation ends",
         _back(lambda now, before, needed, late: _latest((before, 0.0), (needed, 0.0))),
         under={
-            "there-and-back": "this takes the later of two ends without the message: an input from another device arrives `latency` / 2 ms "
-            "after its operation",
-            "seconds": "this takes the later of two ends without the message: an input from another device arrives `latency` seconds "
-            "after its operation",
+            "there-and-back": "this compares two ends without the latency: an input from another device arrives `latency` / 2 ms "
+            "after its operation ends",
+            "seconds": "this compares two ends without the latency: an input from another device arrives `latency` seconds "
+            "after its operation ends",
         },
     ),
     KnownMistake(
@@ -174,7 +184,7 @@ MISTAKES = (
     ),
     KnownMistake(
         "not-needed",
-        "this takes any operation that ends at the right time: only the one before on the device and the one that makes the input count",
+        "this takes any operation that ends at the right time: only the one before on the device and the one that makes its input count",
         _any_operation,
     ),
     KnownMistake(
@@ -185,14 +195,14 @@ MISTAKES = (
     ),
     KnownMistake(
         "inputs-first",
-        "this takes the input wherever there is one: it counts only if the operation waited for it",
+        "this goes to the input of an operation wherever there is one: an input counts only if the operation waited for it",
         _back(lambda now, before, needed, late: needed or before),
     ),
 )
 
 
 class RowsOfExample(list[Row]):
-    """Rows whose text has operation, start and end alone, so that an example is short."""
+    """Rows of an example. Their text has only each operation, its start and its end, so that the example is short."""
 
     def __repr__(self) -> str:
         """Return the operations with their times."""
@@ -200,12 +210,12 @@ class RowsOfExample(list[Row]):
 
 
 def _each_row(change: Callable[[Row, Rows], Row]) -> Map:
-    """Return the map of rows, of a function that takes a row and all rows and returns the row of the twisted task."""
+    """Return the map that changes each row. ``change`` takes a row and all rows, and returns the new values in this row."""
     return one_way(lambda rows: type(rows)(row | change(row, rows) for row in rows))
 
 
 def _from_the_last(stage: int, microbatch: int, case: tuple[Any, ...]) -> tuple[int, int]:
-    """Return an operation with its stage counted from the other end."""
+    """Return the stage of an operation, counted from the last stage, and its microbatch."""
     return max(row["stage"] for row in case[0]) - stage, microbatch
 
 

@@ -1,4 +1,7 @@
-"""The sizes on which a student's interleaved 1F1B is tried, programs that write a wrong order, and the twists."""
+"""The coding task ('build') of lab 12 in which a student writes interleaved 1F1B.
+
+This file has the sizes of its cases, the known mistakes and the changes of the task ('twists').
+"""
 
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
@@ -20,7 +23,7 @@ SIZES = [  # devices, microbatches, chunks
 
 
 def sizes_of_chunks(rng: np.random.Generator) -> Iterator[Case]:
-    """Yield all edges, from one operation on one device up, and some sizes that the generator draws."""
+    """Yield fixed and random sizes, from one device with one microbatch and one chunk up."""
     drawn = [(devices := int(rng.integers(2, 8)), devices * int(rng.integers(1, 5)), int(rng.integers(1, 6))) for _ in range(8)]
     for devices, microbatches, chunks in sorted({*SIZES, *drawn}, key=lambda size: (size[0] * size[1] * size[2], size)):
         words = f"{counted(devices, 'device')}, {counted(microbatches, 'microbatch')} and {counted(chunks, 'chunk')} a device"
@@ -28,7 +31,7 @@ def sizes_of_chunks(rng: np.random.Generator) -> Iterator[Case]:
 
 
 def goal_of(devices: int, microbatches: int, chunks: int) -> Schedule:
-    """Return the library's schedule. With one chunk on each device, interleaved 1F1B is eager 1F1B.
+    """Return the library's interleaved 1F1B. With one chunk on each device, interleaved 1F1B is eager 1F1B.
 
     >>> print(goal_of(2, 2, 1))
     device 0: 0F0 0F1 0B0 0B1
@@ -47,13 +50,13 @@ class Size(NamedTuple):
     chunks: int
 
 
-Ops = list[tuple[int, int]]  # chunk and microbatch of each operation of a kind, in the order of a device
-Warmup = Callable[[int, Size], int]  # takes a device
-Place = Callable[[int, int, Size], int]  # takes a chunk and a device, and returns the stage
+Ops = list[tuple[int, int]]  # chunk and microbatch of each forward, or of each backward, in the order of a device
+Warmup = Callable[[int, Size], int]  # takes a device and the size, and returns the forwards of its warm-up
+Place = Callable[[int, int, Size], int]  # takes a chunk, a device and the size, and returns the stage
 
 
 def _in_groups(size: Size, length: int, last_chunk_first: bool) -> Ops:
-    """Return the operations of one kind in groups of some microbatches, which go through chunk after chunk."""
+    """Return the operations of one kind. Groups of ``length`` microbatches go through one chunk after the other."""
     chunks = range(size.chunks)[::-1] if last_chunk_first else range(size.chunks)
     starts = range(0, size.microbatches, length)
     return [(chunk, start + place) for start in starts for chunk in chunks for place in range(min(length, size.microbatches - start))]
@@ -71,7 +74,7 @@ def _written_in_groups(
     cool_down: bool = True,
     backward_first: bool = False,
 ) -> Callable[[int, int, int], list[str]]:
-    """Return a function that writes the orders with a wrong part."""
+    """Return a function that writes wrong orders: interleaved 1F1B with the changes that the arguments say."""
 
     def lines(*arguments: int) -> list[str]:
         size = Size(*arguments)
@@ -101,7 +104,7 @@ def _folded(chunk: int, device: int, size: Size) -> int:
 
 def _one_f_one_b(devices: int, microbatches: int, chunks: int) -> str:
     if chunks == 1:
-        raise HybridLabError("with one chunk, 1F1B is no schedule without chunks", "no-result")
+        raise HybridLabError("this mistake exists only with several chunks", "no-result")
     return str(build("1f1b", devices, microbatches))
 
 

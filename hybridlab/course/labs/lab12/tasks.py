@@ -91,7 +91,7 @@ def fold_it_twice(devices: int = 3, chunks: int = 4) -> Question:
 @number_task("lab12.t2", title="Messages of a step", draws={"devices": range(4, 8), "groups": (2, 3, 4), "chunks": (4, 6)})
 @cache
 def messages_of_a_step(devices: int = 6, groups: int = 2, chunks: int = 4) -> Question:
-    """Ask for the messages of interleaved 1F1B and of Hanayo, with as many groups of K microbatches."""
+    """Ask how many messages a step of interleaved 1F1B and a step of Hanayo have, with ``groups`` times K microbatches."""
     microbatches = groups * devices
     looped, folded = (float(build(name, devices, microbatches, chunks).messages.sum()) for name in ("interleaved", "hanayo"))
     one_chunk = 2 * (devices - 1) * microbatches  # messages of a pipeline with one chunk a device
@@ -100,7 +100,7 @@ def messages_of_a_step(devices: int = 6, groups: int = 2, chunks: int = 4) -> Qu
         mistakes: list[Mistake] = [
             between_chunks,
             (truth / microbatches, "one-microbatch-alone", f"this is one microbatch: there are {microbatches}"),
-            (truth / 2, "one-way", "this counts one direction: each activation that goes there comes back as a gradient"),
+            (truth / 2, "one-way", "this counts one direction: for each activation that goes to another device, a gradient comes back"),
             (
                 truth / 2 / microbatches,
                 "one-microbatch-one-way",
@@ -141,10 +141,10 @@ def messages_of_a_step(devices: int = 6, groups: int = 2, chunks: int = 4) -> Qu
     draws={"devices": (4, 5), "groups": (2, 3), "chunks": (3, 4), "forward": (12, 24), "latency": (1, 2)},
 )
 def a_step_by_formula(devices: int = 4, groups: int = 3, chunks: int = 3, forward: int = 12, latency: int = 2) -> Question:
-    """Ask for interleaved 1F1B's makespan, with a backward of twice the forward and as many groups of K microbatches."""
+    """Ask for interleaved 1F1B's makespan with ``groups`` times K microbatches. A backward takes twice as long as a forward."""
     backward, microbatches, passed = 2 * forward, groups * devices, chunks * devices - 1  # passed: boundaries between stages
     truth = formulas.interleaved_makespan(devices, microbatches, chunks, forward, backward, latency)
-    # of all microbatches; of a message there and back; fill and drain without chunks
+    # ms: all operations of a device; one message there and one back; fill and drain without chunks
     work, both_ways, fill = microbatches * 3 * forward, 2 * latency, (devices - 1) * 3 * forward
     fill_of_chunks = fill / chunks
     time = Number(
@@ -162,12 +162,12 @@ def a_step_by_formula(devices: int = 4, groups: int = 3, chunks: int = 3, forwar
             (
                 work + fill_of_chunks + passed * latency,
                 "one-way",
-                "these are the messages on the way there: the same number comes back",
+                "this has the messages of the forwards alone: the backwards send as many messages",
             ),
             (
                 work + fill_of_chunks + (passed + 1) * both_ways,
                 "vk-messages",
-                "one message too many in each direction: the last of the vK stages has no next stage",
+                "this has one message too many in each direction: the last of the vK stages has no next stage",
             ),
             (
                 work + fill_of_chunks + (devices - 1) * both_ways,
@@ -187,7 +187,7 @@ def a_step_by_formula(devices: int = 4, groups: int = 3, chunks: int = 3, forwar
             (
                 work / chunks + fill_of_chunks + passed * both_ways,
                 "work-divided",
-                f"the work of a device is not divided: {chunks} chunks of a {'third' if chunks == 3 else 'quarter'} each",
+                f"this divides the work of a device: a device still runs {chunks} chunks of a {'third' if chunks == 3 else 'quarter'} each",
             ),
             (work, "work-alone", "this is only the work of a device: add fill, drain and messages"),
             (truth / 1000, "seconds", "this is in seconds: give ms"),
@@ -206,7 +206,10 @@ def a_step_by_formula(devices: int = 4, groups: int = 3, chunks: int = 3, forwar
 @number_task("lab12.t4", title="How many chunks?", points=3, draws={"forward": (36, 42, 48, 54, 60), "latency": (3, 4, 5, 6)})
 @cache
 def how_many_chunks(forward: int = 48, latency: int = 3) -> Question:
-    """Ask for the best cuts of 24 layers, with 8 devices, 16 microbatches, and a backward of twice the forward."""
+    """Ask for the numbers of chunks with the shortest steps. Each of 8 devices cuts its 24 layers into chunks.
+
+    A step has 16 microbatches. A backward takes twice as long as a forward.
+    """
     names = ("interleaved", "looped-bfs")
     steps = [{cut: makespan(name, 8, 16, cut, forward, latency) for cut in range(2, LAYERS + 1) if LAYERS % cut == 0} for name in names]
     best = [min(times, key=times.__getitem__) for times in steps]
@@ -285,7 +288,7 @@ def _listed(items: Iterable[object]) -> str:
     ],
 )
 def build_interleaved(orders: Orders, devices: int, microbatches: int, chunks: int) -> Feedback:
-    """Judge the orders of one size: they can run, and every device runs interleaved 1F1B."""
+    """Judge the orders of one size: they must be able to run, and every device must run interleaved 1F1B."""
     if len(orders) != devices:
         return wrong("another-size", f"the result has {counted(len(orders), 'line')}, not one for each of {counted(devices, 'device')}")
     goal = _run_of_goal(devices, microbatches, chunks)
@@ -299,7 +302,7 @@ def build_interleaved(orders: Orders, devices: int, microbatches: int, chunks: i
     return replace(feedback, drawing=Drawing(orders, UNIT_COSTS, goal, first_differences(orders, goal)))
 
 
-@lru_cache(64)  # more than the public cases, which are judged again and again
+@lru_cache(64)  # the cache has room for all public cases, because they are judged many times
 def _run_of_goal(devices: int, microbatches: int, chunks: int) -> Timeline:
     return simulate(goal_of(devices, microbatches, chunks), UNIT_COSTS)
 
@@ -329,7 +332,7 @@ def _compare(schedule: Schedule, goal: Timeline) -> Feedback:
 
 
 def _first_difference(orders: Orders, wanted: Orders) -> str:
-    """Return the first operation that differs from interleaved 1F1B, and how many operations of its device come before it."""
+    """Return a sentence about the first operation that differs from interleaved 1F1B."""
     differing = (
         (device, place, op, other)
         for device, (mine, goal) in enumerate(zip(orders, wanted, strict=True))
@@ -358,7 +361,7 @@ def _first_difference(orders: Orders, wanted: Orders) -> str:
     without=("blocking_operation",),
 )
 def build_critical_path(path: list[str], rows: Rows, latency: float) -> Feedback:
-    """Judge a path: it is a chain of operations that wait for each other, without gaps, from the begin to the end of the step."""
+    """Judge a path from the beginning to the end of the step: each operation must have waited for the operation before it in the path."""
     row_of = {row["op"]: row for row in rows}
     unknown = next((op for op in path if op not in row_of), None)
     if unknown is not None:
@@ -379,7 +382,7 @@ def build_critical_path(path: list[str], rows: Rows, latency: float) -> Feedback
 
 
 def _step(before: Row, now: Row, rows: Rows, is_input: bool, latency: float) -> Feedback | None:
-    """Return what is wrong with two operations that follow each other in a path."""
+    """Return what is wrong with two operations that follow each other in a path, None if nothing is wrong."""
     place = rows.index(now)
     next_to_it = place > 0 and rows[place - 1] is before and before["device"] == now["device"]
     if not (next_to_it or is_input):
