@@ -1,1 +1,1 @@
-"""Lab 1, devices, ranks and messages: its tasks and builds."""
+"""Lab 1, devices, ranks and messages: its tasks, and the data of its coding tasks ("builds")."""

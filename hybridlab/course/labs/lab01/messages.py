@@ -1,4 +1,7 @@
-"""All messages of a step: how the student's list of them is read, the known mistakes, and the twists."""
+"""The coding task ("build") ``messages`` of lab 1: how a student's list is read, known mistakes, changes of the task ("twists").
+
+A training step of a mesh sends activations and their gradients along the pipelines, and the messages of the ring all-reduces.
+"""
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -18,11 +21,11 @@ from hybridlab.mesh import Mesh
 Message = tuple[int, int, str]  # from rank, to rank, kind
 KINDS = ("activation", "gradient", "ring")
 NOTEBOOK = (3, 4, 6)  # K, D and M in the cells of the lab
-MOST_MESSAGES = 20_000  # in the answer of a student
+MOST_MESSAGES = 20_000  # the most messages that are read from a student's result
 
 
 def messages_of(mesh: Mesh, microbatches: int) -> Counter[Message]:
-    """Return how often a step sends each message."""
+    """Return each message of a training step with the number of times that the step sends it."""
     along = [link for replica in range(mesh.replicas) for link in pairwise(mesh.pipeline(replica))]
     around = [link for stage in range(mesh.stages) for link in mesh.ring(stage)]
     sent = Counter({(*link, "activation"): microbatches for link in along})
@@ -31,9 +34,15 @@ def messages_of(mesh: Mesh, microbatches: int) -> Counter[Message]:
 
 
 def read_messages(result: Any) -> list[Message]:
-    """Return the messages that a function returned, in order. A dict or a ``Counter`` has the number of each message."""
+    """Return the sorted messages that a student's function returned.
+
+    The function may return a list of messages, or a dict (such as a ``Counter``) from each message to its number.
+    """
     if isinstance(result, (set, frozenset)):
-        raise HybridLabError("a set keeps equal messages only once, but a step has several: return a list", "set")
+        raise HybridLabError(
+            "the function returns a set, which keeps equal messages only once; a step sends some messages several times: return a list",
+            "set",
+        )
     if isinstance(result, dict):
         if any(isinstance(count, (list, tuple, dict, set, str)) for count in result.values()):
             raise HybridLabError(f"the function returns one list of messages (from, to, kind), not {short_repr(result)}", "not-a-list")
@@ -44,13 +53,13 @@ def read_messages(result: Any) -> list[Message]:
         raise HybridLabError(f"the function returns a list of messages (from, to, kind), not {short_repr(result)}", "not-a-list")
     total = sum(count for _, count in counts)
     if total > MOST_MESSAGES:
-        raise HybridLabError(f"these are {total:,} messages: at most {MOST_MESSAGES:,} are read", "too-large")
+        raise HybridLabError(f"the function returns {total:,} messages; the check reads at most {MOST_MESSAGES:,}", "too-large")
     return sorted(message for each, count in counts for message in [_read_message(each)] * count)
 
 
 def _read_message(value: Any) -> Message:
     if type(value) is tuple and [*map(type, value)] == [int, int, str] and min(value[:2]) >= 0 and value[2] in KINDS:
-        return value  # fast: there are thousands
+        return value  # without the slow checks below: there are thousands of messages
     parts = plain_values(tuple(value) if isinstance(value, tuple) else value)
     wanted = f"a message is (from, to, kind), such as (0, 1, 'ring'), not {short_repr(value)}"
     if isinstance(parts, list) and (not parts or isinstance(parts[0], list)):
@@ -67,7 +76,11 @@ def _changing(
     changed: Callable[[Message, int, Mesh, int], dict[Message, int]],
     under: Mapping[str, str | None] | None = None,
 ) -> KnownMistake:
-    """Return a known mistake. ``changed`` gets a message, its count, the mesh and M, and returns what is sent instead."""
+    """Return the known mistake of a program that sends wrong messages in place of right ones.
+
+    ``changed`` takes a right message, its count, the mesh and the number of microbatches. It returns the messages that the program
+    sends in place of the right message, with their counts.
+    """
 
     def sent(stages: int, replicas: int, microbatches: int) -> Counter[Message]:
         mesh = Mesh(stages, replicas)
@@ -80,7 +93,7 @@ def _changing(
 
 
 def _rings(code: str, sentence: str, count: Callable[[int, int], int]) -> KnownMistake:
-    """Return the mistake that each rank sends another number of ring messages. With one replica it sends them to itself."""
+    """Return the known mistake that each rank sends a wrong number of ring messages. With one replica a rank sends them to itself."""
 
     def sent(stages: int, replicas: int, microbatches: int) -> Counter[Message]:
         mesh = Mesh(stages, replicas)
@@ -96,7 +109,7 @@ def _stages_first(message: Message, count: int, mesh: Mesh, microbatches: int) -
 
 
 def _with_one_more_boundary(message: Message, count: int, mesh: Mesh, microbatches: int) -> dict[Message, int]:
-    """Add to what the last stage exchanges with the one before the same with stage 0."""
+    """Return the message and its count. For a message between the last two stages, add one between the last stage and stage 0."""
     sender, receiver, kind = message
     if kind != "ring" and max(message[:2]) % mesh.stages == mesh.stages - 1:
         back = mesh.stages - 1
@@ -114,18 +127,18 @@ def _running_on(stages: int, replicas: int, microbatches: int) -> Counter[Messag
 
 
 def _in_replica_0(kinds: Sequence[str]) -> KnownMistake:
-    """Return the mistake that messages of some kinds go between ranks of replica 0 alone."""
+    """Return the known mistake that the messages of some kinds go only between ranks of replica 0."""
 
     def changed(message: Message, count: int, mesh: Mesh, microbatches: int) -> dict[Message, int]:
         sender, receiver, kind = message
         return {(sender % mesh.stages, receiver % mesh.stages, kind) if kind in kinds else message: count}
 
-    sentence = "the messages of all replicas go between the ranks of replica 0: a rank depends on its replica, too"
+    sentence = "your messages of all replicas go between ranks of replica 0: the number of a rank also depends on its replica"
     return _changing("all-in-replica-0", sentence, changed)
 
 
 def _sizes_of_the_notebook(stages: bool, replicas: bool, microbatches: bool) -> KnownMistake:
-    """Return the mistake that some of the sizes are the notebook's."""
+    """Return the known mistake that a program uses sizes of the notebook in place of some of its arguments."""
     fixed = [size if own else None for size, own in zip(NOTEBOOK, (stages, replicas, microbatches), strict=True)]
 
     def sent(*sizes: int) -> Counter[Message]:
@@ -152,15 +165,19 @@ MISTAKES: Sequence[KnownMistake] = (
             "counted-down": "you have numbered stage by stage: rank = K x D - 1 - (replica x K + stage)",
         },
     ),
-    _changing("no-way-back", "the gradients of activations are missing", lambda m, n, mesh, _: {} if m[2] == "gradient" else {m: n}),
+    _changing(
+        "no-way-back",
+        "your result lacks the gradients of activations, which go back from stage to stage",
+        lambda m, n, mesh, _: {} if m[2] == "gradient" else {m: n},
+    ),
     _changing(
         "one-pipeline-alone",
-        "only the pipeline of replica 0 sends: there is one for each replica",
+        "in your result only the pipeline of replica 0 sends: each replica has a pipeline of its own",
         lambda m, n, mesh, _: {} if m[2] != "ring" and max(m[:2]) >= mesh.stages else {m: n},
     ),
     _changing(
         "one-ring-alone",
-        "only the ring of stage 0 sends: there is one for each stage",
+        "in your result only the ring of stage 0 sends: each stage has a ring of its own",
         lambda m, n, mesh, _: {} if m[2] == "ring" and m[0] % mesh.stages else {m: n},
     ),
     _changing(
@@ -170,9 +187,9 @@ MISTAKES: Sequence[KnownMistake] = (
     ),
     _changing(
         "each-pair-once",
-        "you return each message once: how many are there from a rank to its neighbour?",
+        "you return each message once: how many equal messages does a rank send to its neighbour?",
         lambda m, n, *_: {m: 1},
-        {"counted": "you count each message once: how many are there from a rank to its neighbour?"},
+        {"counted": "you count each message once: how many equal messages does a rank send to its neighbour?"},
     ),
     _changing(
         "microbatches-shared",
@@ -182,9 +199,9 @@ MISTAKES: Sequence[KnownMistake] = (
     ),
     _changing(
         "ring-not-closed",
-        "the last replica sends to the first: that closes the ring",
+        "your rings lack the link from the last replica to the first: this link closes a ring",
         lambda m, n, mesh, _: {} if m[2] == "ring" and m[1] < m[0] else {m: n},
-        {"ring-back": "the first replica sends to the last: that closes the ring"},
+        {"ring-back": "your rings lack the link from the first replica to the last: this link closes a ring"},
     ),
     _changing(
         "ring-both-ways",
@@ -192,7 +209,11 @@ MISTAKES: Sequence[KnownMistake] = (
         lambda m, n, mesh, _: {m: n, (m[1], m[0], "ring"): n} if m[2] == "ring" else {m: n},
         {"ring-back": "a ring has one direction: a rank sends to the replica before, and receives from the next one"},
     ),
-    _changing("boundaries-as-stages", "K stages in a row have K-1 boundaries: nobody comes after the last stage", _with_one_more_boundary),
+    _changing(
+        "boundaries-as-stages",
+        "your last stage also exchanges messages with stage 0: K stages in a row have K-1 boundaries",
+        _with_one_more_boundary,
+    ),
     _rings(
         "ring-of-one",
         "with one replica there is no ring: a rank sends nothing to itself",
@@ -217,7 +238,7 @@ MISTAKES: Sequence[KnownMistake] = (
     ),
     _changing(
         "gradients-forward",
-        "your gradients go the way of the activations: they go back, from a stage to the stage before",
+        "your gradients go in the direction of the activations: a gradient goes back, from a stage to the stage before",
         lambda m, n, *_: {(m[1], m[0], m[2]): n} if m[2] == "gradient" else {m: n},
     ),
     _in_replica_0(KINDS),
@@ -227,7 +248,7 @@ MISTAKES: Sequence[KnownMistake] = (
 
 
 def _with_each(apply: ChangeInCase, undo: ChangeInCase) -> Map:
-    """Return the map that changes each message of a list, or of a dict with the numbers of equal messages."""
+    """Return the map (a change and its undo) of each message in a list, or of each key in a dict from messages to counts."""
 
     def change(sent: Any, of_message: ChangeInCase, case: tuple[Any, ...]) -> Any:
         if isinstance(sent, dict):
@@ -243,7 +264,10 @@ def _with_each(apply: ChangeInCase, undo: ChangeInCase) -> Map:
 
 
 def _numbered(numbering: Callable[[int, int, int, int], int]) -> Map:
-    """Return the map to another numbering, which takes stage, replica, K and D. A rank that does not exist stays as it is."""
+    """Return the map to another numbering of the ranks; the undo leaves a rank outside the mesh unchanged.
+
+    ``numbering`` takes the stage, the replica, the number of stages and the number of replicas.
+    """
 
     def renumbered(message: Any, own: Callable[[int], int]) -> Any:
         sender, receiver, kind = message
@@ -271,7 +295,7 @@ def _counted(sent: Any) -> list[Any]:
 
 
 def _with_counts_as_values(sent: Any) -> Counter[Any]:
-    """Return a dict instead of a list, because a wrong count can be larger than any list."""
+    """Return a dict from messages to counts. A list cannot hold the messages if a student's count is wrong and very large."""
     found: Counter[Any] = Counter()
     for sender, receiver, kind, count in sent:
         found[sender, receiver, kind] += count

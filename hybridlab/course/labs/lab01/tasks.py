@@ -1,4 +1,4 @@
-"""Lab 1, the mesh: the tasks and the feedback on their answers."""
+"""Lab 1, devices, ranks and messages: the tasks, and the feedback on answers to them."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -34,7 +34,7 @@ def find_a_rank(stages: int = 5, replicas: int = 6, stage: int = 3, replica: int
             ([replica, stage], "swapped", "these are the right numbers in the wrong order: the stage comes first"),
             (by_replicas, "divided-by-replicas", divided),
             (by_replicas[::-1], "divided-by-replicas", divided),
-            (mesh.coordinates(rank - 1), "ranks-from-1", "this counts the ranks from 1: rank 0 is stage 0 of replica 0"),
+            (mesh.coordinates(rank - 1), "ranks-from-1", "your answer counts the ranks from 1: rank 0 is stage 0 of replica 0"),
             (
                 [stage + 1, replica + 1],
                 "stages-from-1",
@@ -43,12 +43,12 @@ def find_a_rank(stages: int = 5, replicas: int = 6, stage: int = 3, replica: int
             (
                 "value[0] not in stages",
                 "no-such-stage",
-                f"there is no stage {{value[0]:g}} in this mesh: they are 0 to {stages - 1}",
+                f"this mesh has no stage {{value[0]:g}}: its stages are 0 to {stages - 1}",
             ),
             (
                 "value[1] not in replicas",
                 "no-such-replica",
-                f"there is no replica {{value[1]:g}} in this mesh: they are 0 to {replicas - 1}",
+                f"this mesh has no replica {{value[1]:g}}: its replicas are 0 to {replicas - 1}",
             ),
         ],
     )
@@ -79,7 +79,7 @@ def two_groups(stages: int = 5, replicas: int = 3, stage: int = 2, replica: int 
     unknown = "without(value[0] + value[1], ranks)"
     of_group = "without(value[0], group)"
     strangers = f"({of_group} + without(value[1], pipeline))"
-    missing = f"{{value}}: ranks are missing in this group; this mesh has {stages} stages and {replicas} replicas"
+    missing = f"your group {{value}} lacks ranks; this mesh has {stages} stages and {replicas} replicas"
     return Question(
         f"give the ranks of the stage group of stage {stage}, and those of the pipeline of replica {replica}, "
         f"in a mesh of {stages} stages and {replicas} replicas, as two lists",
@@ -93,7 +93,7 @@ def two_groups(stages: int = 5, replicas: int = 3, stage: int = 2, replica: int 
             (
                 f"len({unknown}) > 0",
                 "no-such-rank",
-                f"there is no rank {{{unknown}[0]:g}} in this mesh: they are 0 to {mesh.size - 1}",
+                f"this mesh has no rank {{{unknown}[0]:g}}: its ranks are 0 to {mesh.size - 1}",
             ),
             (
                 f"len({strangers}) > 0",
@@ -104,7 +104,7 @@ def two_groups(stages: int = 5, replicas: int = 3, stage: int = 2, replica: int 
             (
                 "len(distinct(value[0])) < len(value[0]) or len(distinct(value[1])) < len(value[1])",
                 "rank-twice",
-                "a group has each of its ranks once, and yours has one twice",
+                "your group has a rank twice: a group has each of its ranks once",
             ),
         ],
         given,
@@ -122,10 +122,10 @@ def round_the_ring(stages: int = 6, replicas: int = 4, stage: int = 2) -> Questi
         f"neighbour of rank {rank} in its ring",
         [to, source],
         hint=f"the neighbours of rank {rank} are not {{value}}: find its coordinates, then the same stage in the next replica "
-        "and in the one before",
+        "and in the replica before",
         fields=("The rank that it sends to", "The rank that it receives from"),
         mistakes=[
-            ([source, to], "swapped", "these are its two neighbours, but a ring message goes to the next replica: swap them"),
+            ([source, to], "swapped", "these are the two neighbours, but in the wrong order: a ring message goes to the next replica"),
             (
                 f"{rank + stages} in value",
                 "ring-not-closed",
@@ -136,11 +136,15 @@ def round_the_ring(stages: int = 6, replicas: int = 4, stage: int = 2) -> Questi
                 "next-stage",
                 f"rank {rank + 1} is the next stage of the same replica: rank {rank} sends it activations, but is not in a ring with it",
             ),
-            (f"{rank - 1} in value", "stage-before", f"rank {rank - 1} is the stage before in the same replica: it is in another ring"),
+            (
+                f"{rank - 1} in value",
+                "stage-before",
+                f"rank {rank - 1} is the stage before in the same replica, and belongs to another ring",
+            ),
             (
                 f"{rank - replicas} in value or {rank + replicas} in value",
                 "replicas-apart",
-                f"you have gone {replicas} ranks on or back, the number of replicas: the copies of a stage are K = {stages} ranks apart",
+                f"your neighbour is {replicas} ranks away, the number of replicas: the copies of a stage are K = {stages} ranks apart",
             ),
             ("0 in value", "another-stage", "rank 0 is stage 0: a ring joins the copies of one stage"),
         ],
@@ -168,22 +172,22 @@ def messages_and_bytes(stages: int = 4, replicas: int = 8, microbatches: int = 1
     messages = Number(
         "count of pipeline messages",
         along,
-        hint="not {value} messages along the pipelines: count the boundaries of a pipeline, two messages a microbatch at each, "
-        "and the pipelines",
+        hint="there are not {value} messages along the pipelines: count the boundaries of a pipeline, two messages for each microbatch at "
+        "each boundary, and the pipelines",
         mistakes=[
-            (along // replicas, "one-pipeline-alone", f"this is one pipeline: there are {replicas}"),
-            (along // 2, "one-way", "this counts one way: activations go on, and their gradients come back"),
+            (along // replicas, "one-pipeline-alone", f"your count is that of one pipeline: there are {replicas} pipelines"),
+            (along // 2, "one-way", "your count has one direction only: activations go forward, and their gradients come back"),
             (
                 2 * stages * microbatches * replicas,
                 "boundaries-as-stages",
-                f"this counts K = {stages} boundaries: {stages} stages in a row have {stages - 1}",
+                f"your count has K = {stages} boundaries: {stages} stages in a row have {stages - 1} boundaries",
             ),
             (
                 along // microbatches,
                 "one-microbatch-alone",
-                f"this is one microbatch: each of the {microbatches} causes messages of its own",
+                f"your count is that of one microbatch: each of the {microbatches} microbatches causes messages of its own",
             ),
-            (sends, "ring-messages", "this is the number of ring messages"),
+            (sends, "ring-messages", "your count is the number of ring messages: the task asks here for the messages along the pipelines"),
         ],
         code="wrong-messages",
     )
@@ -191,24 +195,36 @@ def messages_and_bytes(stages: int = 4, replicas: int = 8, microbatches: int = 1
         "number of bytes of all ring messages",
         ring,
         hint=f"the ring messages do not have {{value}} bytes: {stages * replicas} ranks send 2(D-1) messages each; "
-        f"how many numbers has one of D chunks of {gradients}?",
+        f"{gradients} gradients are cut into D chunks: how many numbers has a chunk?",
         mistakes=[
             (
                 sends * FP16.nbytes(gradients),
                 "not-cut",
                 f"a ring message carries one of D = {replicas} chunks of the gradients, not all {gradients}",
             ),
-            (ring // 2, "one-byte", "this has one byte a number, or half of the 2(D-1) messages of a rank: FP16 takes 2 bytes"),
+            (
+                ring // 2,
+                "one-byte",
+                "your answer has one byte a number, or half of the 2(D-1) messages of a rank: FP16 takes 2 bytes a number",
+            ),
             (
                 2 * ring,
                 "twice-the-bytes",
-                f"this has {2 * FP16.nbytes(chunk)} bytes a message: a ring cuts the gradients into D = {replicas} chunks, "
+                f"your answer has {2 * FP16.nbytes(chunk)} bytes a message: a ring cuts the gradients into D = {replicas} chunks, "
                 "and FP16 takes 2 bytes a number",
             ),
-            (ring // stages, "one-ring-alone", f"this is one ring: there are {stages}, one a stage"),
-            (ring // replicas, "one-rank-of-each-ring", f"this is what one rank of each ring sends: all {replicas} send"),
-            (ring // (stages * replicas), "one-rank-alone", f"this is what one rank sends: there are {stages * replicas}"),
-            (sends, "messages-not-bytes", "this is the number of ring messages: how many bytes has each?"),
+            (ring // stages, "one-ring-alone", f"your answer has the bytes of one ring: there are {stages} rings, one for each stage"),
+            (
+                ring // replicas,
+                "one-rank-of-each-ring",
+                f"your answer has the bytes of one rank of each ring: all {replicas} ranks send",
+            ),
+            (
+                ring // (stages * replicas),
+                "one-rank-alone",
+                f"your answer has the bytes of one rank: there are {stages * replicas} ranks",
+            ),
+            (sends, "messages-not-bytes", "your answer is the number of ring messages: how many bytes has each message?"),
         ],
         code="wrong-bytes",
     )
@@ -235,9 +251,9 @@ def across_nodes(stages: int = 2, replicas: int = 8, microbatches: int = 8, node
     along, around = 2 * microbatches, 2 * (replicas - 1)  # messages on one link of a pipeline, and of a ring
     truth = [along * pipeline + around * ring for pipeline, ring in links]
     both = [sum(pair) for pair in links]
-    one_weight = "the links are right, but a pipeline's link carries 2M messages a step and a ring's 2(D-1)"
+    one_weight = "you count the right links, but a link of a pipeline carries 2M messages a step, and a link of a ring 2(D-1)"
     orders = ("replica by replica", "stage by stage")
-    about = "{orders[place]} it is not {value[place]:g}: "
+    about = "numbered {orders[place]}, the count is not {value[place]:g}: "
     crossing = Number(
         "count of messages that cross nodes",
         truth,
@@ -252,20 +268,24 @@ def across_nodes(stages: int = 2, replicas: int = 8, microbatches: int = 8, node
         fields=[f"Messages, numbered {order}" for order in orders],
         mistakes=[
             (truth[::-1], "swapped", "these are the right numbers in the wrong order: replica by replica comes first"),
-            (both, "links-not-messages", "these are links: a pipeline's link carries 2M messages a step, a ring's 2(D-1)"),
+            (
+                both,
+                "links-not-messages",
+                "your answer counts links: a link of a pipeline carries 2M messages, a link of a ring 2(D-1)",
+            ),
             ([along * count for count in both], "one-weight-for-all-links", one_weight),
             ([around * count for count in both], "one-weight-for-all-links", one_weight),
             ("value[place] == one_way[place]", "one-way", f"{about}messages go both ways along a pipeline"),
             (
                 "value[place] == no_rings[place]",
                 "rings-missing",
-                f"{about}a ring of {replicas} does not fit into a node of {node}: some of its links cross as well",
+                f"{about}a ring of {replicas} ranks does not fit into a node of {node} devices: some of its links also cross nodes",
             ),
-            ("value[place] == both_ways[place]", "ring-both-ways", f"{about}a rank sends one way only round its ring"),
+            ("value[place] == both_ways[place]", "ring-both-ways", f"{about}a rank sends in one direction only round its ring"),
             (
                 "value[place] == not_closed[place]",
                 "ring-not-closed",
-                f"{about}the last replica sends to the first, and this link crosses nodes, too",
+                f"{about}the last replica sends to the first, and this link also crosses nodes",
             ),
         ],
     )
@@ -293,7 +313,7 @@ def _crossing_links(mesh: Mesh, layout: Layout, node: int, closed: bool = True) 
 
 
 def _meshes(rng: np.random.Generator) -> Iterator[Case]:
-    """Yield all sizes up to K = 6, D = 5, M = 6, the smallest first, and then five larger ones."""
+    """Yield all sizes up to K = 6, D = 5, M = 6, from the smallest to the largest, and then five larger random sizes."""
     sizes = sorted(product(range(1, 7), range(1, 6), range(1, 7)), key=lambda size: (np.prod(size), size))
     sizes += [(int(rng.integers(3, 9)), int(rng.integers(2, 8)), int(rng.integers(7, 11))) for _ in range(5)]
     for size in sizes:
@@ -317,7 +337,7 @@ def _meshes(rng: np.random.Generator) -> Iterator[Case]:
     lesson="2(K-1)MD messages along the pipelines and 2(D-1)KD round the rings, and you know from whom to whom",
 )
 def all_messages(messages: list[Message], stages: int, replicas: int, microbatches: int) -> Feedback:
-    """Judge the messages of one size: their pairs of ranks first, then how many there are of each."""
+    """Judge a student's messages for one size: first the pairs of ranks, then the number of equal messages."""
     mesh = Mesh(stages, replicas)
     found, wanted = Counter(messages), messages_of(mesh, microbatches)
     stranger = next((message for message in found if message not in wanted), None)

@@ -1,1 +1,1 @@
-"""Lab 2, GPipe and 1F1B: its tasks and builds."""
+"""Lab 2, GPipe and 1F1B: its tasks, and the data of its coding tasks ("builds")."""

@@ -1,4 +1,4 @@
-"""Orders of 1F1B: how they are judged and drawn, the sizes on which a student's function is tried, and the twists of orders."""
+"""The coding task ("build") ``one_f_one_b`` of lab 2: the judge and the picture of orders, known mistakes, changes ("twists")."""
 
 import re
 from collections.abc import Callable, Iterator, Sequence
@@ -24,8 +24,8 @@ from hybridlab.simulation import simulate
 from hybridlab.timeline import Timeline
 
 UNIT_COSTS = Costs(forward=1, backward=2)
-_BACKWARD = re.compile(r"(\d+)B(\d+)|(\d+)I(\d+)[\s,]+\3W\4(?!\d)")  # one operation, or its two halves one after the other
-# the faults of an order that is complete and can run
+_BACKWARD = re.compile(r"(\d+)B(\d+)|(\d+)I(\d+)[\s,]+\3W\4(?!\d)")  # 1B0, or its two halves in a row: 1I0 1W0
+# the codes of faults that an order can have although it is complete and can run
 NOT_1F1B = ("gpipe", "microbatches-out-of-order", "not-alternating", "wrong-warmup")
 GROWING_WARM_UP = "your warm-up grows with the number of the stage: stage 0 has the longest, and the last stage has none"
 
@@ -55,8 +55,8 @@ def _faults_of_device(device: int, order: Sequence[Op], devices: int) -> Iterato
     first = next((place for place, op in enumerate(order) if op.kind is Kind.B), 0)
     warmup = min(devices - 1 - device, count)
     wanted = min(warmup + 1, count)
-    parts = f"the warm-up has {warmup}" + (", and the first pair has one more" if wanted > warmup else "")
-    should = f"in 1F1B it starts it after {wanted}: {parts}"
+    parts = f"the warm-up has {warmup}" + (", and the first pair has one more forward" if wanted > warmup else "")
+    should = f"in 1F1B its first backward comes after {wanted}: {parts}"
     if first == count > max(1, wanted):
         yield "gpipe", f"device {device} starts its first backward after all its {first} forwards, as GPipe does; {should}"
     elif first != wanted:
@@ -69,16 +69,17 @@ def _faults_of_device(device: int, order: Sequence[Op], devices: int) -> Iterato
 
 
 def unit_timeline(schedule: Schedule) -> Timeline:
-    """Return the timeline in which a forward takes 1 and a backward takes 2."""
+    """Return the timeline of a schedule in which a forward takes 1 unit of time and a backward takes 2."""
     return simulate(schedule, UNIT_COSTS)
 
 
 def judge_order(
     orders: Orders, judge: Callable[[Schedule], Feedback], devices: int, microbatches: int, *, with_goal: bool = True
 ) -> Feedback:
-    """Return the judge's feedback on the schedule, or the error of orders that cannot run, with a picture of the orders.
+    """Return the feedback on a student's orders, with a picture of them.
 
-    The picture has 1F1B below wrong orders, unless ``with_goal`` is False.
+    If the orders can run, ``judge`` gives the feedback on their schedule. If they cannot run, the feedback is the schedule's error.
+    Below wrong orders the picture shows 1F1B, unless ``with_goal`` is False.
     """
     try:
         feedback = judge(Schedule("yours", orders))
@@ -90,19 +91,22 @@ def judge_order(
     return replace(feedback, drawing=drawing_of(orders, devices, microbatches, with_goal=with_goal))
 
 
-@lru_cache(128)  # more than the public cases, which are judged again and again
+@lru_cache(128)  # more than the number of public cases, so that all of them stay in the cache
 def _goal_of(devices: int, microbatches: int) -> Timeline:
     return unit_timeline(build("1f1b", devices, microbatches))
 
 
 def drawing_of(orders: Orders, devices: int, microbatches: int, marked: tuple[Op, ...] | None = None, with_goal: bool = True) -> Drawing:
-    """Return the picture of the orders; None marks, on each device, the first operation that differs from 1F1B."""
+    """Return the picture of the orders, above 1F1B if ``with_goal``.
+
+    If ``marked`` is None, the picture marks the first operation of each device that differs from 1F1B.
+    """
     goal = _goal_of(devices, microbatches)
     return Drawing(orders, UNIT_COSTS, goal if with_goal else None, first_differences(orders, goal) if marked is None else marked)
 
 
 def judge_one_f_one_b(orders: Orders, devices: int, microbatches: int) -> Feedback:
-    """Return the feedback on the orders of one size: they can run, and every device runs 1F1B."""
+    """Return the feedback on a student's orders for one size. They pass if they can run and every device runs 1F1B."""
     if len(orders) != devices:
         return wrong("another-size", f"the result has {counted(len(orders), 'line')}, not one for each of {counted(devices, 'device')}")
 
@@ -136,11 +140,15 @@ def _text_of(name: str) -> Callable[[int, int], str]:
     return lambda devices, microbatches: str(build(name, devices, microbatches))
 
 
-Part = Callable[[int, int], Sequence[str]]  # takes the warm-up and the number of microbatches; "F2" is a forward of microbatch 2
+Part = Callable[[int, int], Sequence[str]]  # warm-up, microbatches -> operations; "F2" is the forward of microbatch 2
 
 
 def _three_parts(warmup: Callable[[int, int, int], int], pairs: Part | None = None, end: Part | None = None) -> Callable[..., list[str]]:
-    """Return a function that writes 1F1B with a wrong part: the warm-up of device d of K with M microbatches, the pairs or the end."""
+    """Return a program that writes 1F1B as warm-up, pairs and end, with one of the three wrong.
+
+    ``warmup`` takes the device, the number of devices and the number of microbatches, and returns a number of forwards. ``pairs`` and
+    ``end`` replace the right pairs and the right end.
+    """
 
     def right_pairs(ahead: int, microbatches: int) -> list[str]:
         return [op for first in range(microbatches - ahead) for op in (f"F{first + ahead}", f"B{first}")]
@@ -173,15 +181,17 @@ def _newest_first(ahead: int, microbatches: int) -> list[str]:
 
 
 MISTAKES = (
-    KnownMistake("all-forwards-first", "this is GPipe: 1F1B runs its first backward as soon as it can", _text_of("gpipe")),
+    KnownMistake(
+        "all-forwards-first", "your function writes GPipe: in 1F1B a device runs its first backward as soon as it can", _text_of("gpipe")
+    ),
     KnownMistake(
         "warm-up-too-long",
-        "your warm-up is one forward too long: on stage s it has K-1-s forwards, and the first pair begins with another one",
+        "your warm-up is one forward too long: on stage s it has K-1-s forwards, and the first pair begins with one more forward",
         _three_parts(lambda device, devices, microbatches: min(devices - device, microbatches)),
     ),
     KnownMistake(
         "eager",
-        "your warm-up is twice as long, as in eager 1F1B, which needs more memory: on stage s it has K-1-s forwards",
+        "your warm-up is that of eager 1F1B, twice as long, which needs more memory: on stage s it has K-1-s forwards",
         _three_parts(lambda device, devices, microbatches: min(2 * (devices - 1 - device), microbatches)),
     ),
     KnownMistake(
@@ -201,7 +211,7 @@ MISTAKES = (
     ),
     KnownMistake(
         "warm-up-too-short",
-        "your warm-up is one forward too short: on stage s it has K-1-s forwards, and the first pair begins with another one",
+        "your warm-up is one forward too short: on stage s it has K-1-s forwards, and the first pair begins with one more forward",
         _three_parts(lambda device, devices, microbatches: min(devices - 2 - device, microbatches)),
     ),
     KnownMistake(
@@ -212,7 +222,7 @@ MISTAKES = (
     ),
     KnownMistake(
         "warm-up-beyond-the-last",
-        "your warm-up runs microbatches that do not exist: it stops after all M if there are fewer than K-1-s, where s is the stage",
+        "your warm-up runs microbatches that do not exist: on stage s it has K-1-s forwards, or M if M is smaller",
         _three_parts(lambda device, devices, microbatches: devices - 1 - device),
     ),
     KnownMistake(
@@ -222,22 +232,22 @@ MISTAKES = (
     ),
     KnownMistake(
         "newest-first",
-        "your pairs run the backward of the microbatch whose forward has just ended; a pair takes the oldest one that the device holds",
+        "your pairs run the backward of the microbatch whose forward has just ended; take the oldest microbatch that the device holds",
         _three_parts(_warmup, pairs=_newest_first, end=lambda ahead, microbatches: [f"B{each}" for each in range(ahead)]),
     ),
     KnownMistake(
         "no-cool-down",
-        "your order ends after the last pair; the cool-down, the backwards that are left, is missing",
+        "your order ends after the last pair; add the cool-down: the backwards that are left",
         _three_parts(_warmup, end=lambda ahead, microbatches: []),
     ),
 )
 
 
-Number = Callable[[int, int], int]  # takes the number of a microbatch, and how many there are
+Number = Callable[[int, int], int]  # number of a microbatch, count of microbatches -> another number
 
 
 def _with_microbatches(apply: Number, undo: Number) -> Map:
-    """Return the map that gives other numbers to the microbatches. A number that does not exist stays as it is."""
+    """Return the map that renumbers the microbatches 0 to M-1. Any other number stays unchanged."""
 
     def change(number: Number) -> ChangeOfPlace:
         return lambda stage, microbatch, case: (stage, number(microbatch, case[1]) if microbatch < case[1] else microbatch)
@@ -246,11 +256,11 @@ def _with_microbatches(apply: Number, undo: Number) -> Map:
 
 
 def _half(number: int, count: int) -> int:
-    return count + number if number % 2 else number // 2  # no microbatch has an odd number
+    return count + number if number % 2 else number // 2  # an odd number is wrong here: map it to a number that no microbatch has
 
 
 def _exchange_halves(orders: Any) -> Any:
-    """Return orders in which I and W of a microbatch, one after the other, have become B, and every B these two."""
+    """Return orders with each B replaced by I and W, and each I that its W follows directly replaced, with this W, by B."""
 
     def exchanged(line: str) -> str:
         return _BACKWARD.sub(lambda found: found.expand(r"\1I\2 \1W\2" if found[1] else r"\3B\4"), line)
@@ -269,12 +279,14 @@ EXAMPLES = (
 
 
 def order_twists(device_d_runs: str) -> tuple[Twist, ...]:
-    """Return the twists of a build that writes one line of operations for each device, and whose second argument is M.
+    """Return changes ("twists") of a coding task whose function writes one line of operations for each device.
+
+    The second argument of the function is the number of microbatches, M.
 
     Parameters
     ----------
     device_d_runs : str
-        The beginning of a sentence, such as ``"device d runs stage"``; it ends with the number of the stage.
+        The beginning of a sentence, such as ``"device d runs stage"``. The number of the stage follows.
     """
     return (
         Twist("reversed-stages", f"{device_d_runs} K-1-d", result=REVERSED, about="stages", drawn=True),

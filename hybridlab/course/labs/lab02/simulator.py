@@ -1,4 +1,4 @@
-"""A student's simulator: the orders on which it is tried, its times compared with the right ones, and simulators with a wrong rule."""
+"""The coding task ("build") ``simulate`` of lab 2: the orders to try, the judge of times, known mistakes, changes ("twists")."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
@@ -24,12 +24,12 @@ from hybridlab.simulation import simulate
 from hybridlab.timeline import Timeline
 
 Times = dict[str, tuple[float, float]]  # start and end of each operation in ms
-Clock = Callable[[list[str], list[float], list[float], float], Times]
+Clock = Callable[[list[str], list[float], list[float], float], Times]  # a simulator: orders, forward, backward, latency -> times
 
-LONGEST_WORDS = 60  # characters of an order that is named by its operations
+LONGEST_WORDS = 60  # characters: a sentence shows all operations of an order up to this length
 NAMED = {"gpipe": "GPipe", "1f1b": "1F1B", "eager-1f1b": "eager 1F1B"}
 NAMED_SIZES = [(1, 3), (3, 1), (3, 2), (2, 4), (3, 4), (5, 3), (4, 5)]
-TWO_DIGITS = [("1f1b", 2, 11), ("gpipe", 11, 3)]  # numbers of two digits in operations
+TWO_DIGITS = [("1f1b", 2, 11), ("gpipe", 11, 3)]  # sizes whose stages or microbatches have numbers of two digits
 
 
 def orders_of_many_kinds(rng: np.random.Generator) -> Iterator[Case]:
@@ -63,7 +63,7 @@ def _case(orders: Sequence[str], forward: list[float], backward: list[float], la
 
 
 def _is_short(orders: Sequence[str]) -> bool:
-    """Whether the words for a case contain the whole order."""
+    """Whether the order is so short that the words for a case show all its operations."""
     return sum(map(len, orders)) <= LONGEST_WORDS
 
 
@@ -72,13 +72,13 @@ def _named(name: str, size: Sequence[int], rng: np.random.Generator) -> Case:
 
 
 def _random(orders: Sequence[str], name: str, rng: np.random.Generator) -> Case:
-    """Return a case with random times, multiples of half a ms, which have exact sums."""
+    """Return a case with random times. They are multiples of 0.5 ms, so that their sums have no rounding error."""
     forward, backward = (rng.integers(2, 9, len(orders)) / 2 for _ in range(2))
     return _case(orders, forward.tolist(), backward.tolist(), float(rng.choice([0, 0.5, 1, 3])), name)
 
 
 def _shuffled(size: tuple[int, int], rng: np.random.Generator) -> list[str]:
-    """Return an order in which the next operation can be any whose inputs are done, and microbatches overtake each other."""
+    """Return a random order that can run. Each next operation is drawn from those with all inputs, so microbatches overtake each other."""
     given = build("gpipe", *size)
     needs = {op: given.needs(op) for op in given.ops}
     left = list(given.ops)
@@ -94,7 +94,7 @@ def _shuffled(size: tuple[int, int], rng: np.random.Generator) -> list[str]:
 
 
 def _deadlocked(size: tuple[int, int], rng: np.random.Generator) -> list[str]:
-    """Return an order that cannot run to its end: two operations of one device are exchanged, until that is so."""
+    """Return a random order that ends in a deadlock. Two operations of a device are exchanged until there is a deadlock."""
     lines = [line.split() for line in _shuffled(size, rng)]
     while can_run(orders := [" ".join(line) for line in lines]):
         line = lines[int(rng.integers(len(lines)))]
@@ -104,7 +104,7 @@ def _deadlocked(size: tuple[int, int], rng: np.random.Generator) -> list[str]:
 
 
 def can_run(orders: Sequence[str]) -> bool:
-    """Whether an order, with one text for each device, can run to its end."""
+    """Whether an order, given as one string for each device, can run to its end."""
     try:
         Schedule("order", require_orders(list(orders)))
     except InvalidSchedule:
@@ -113,7 +113,7 @@ def can_run(orders: Sequence[str]) -> bool:
 
 
 def read_times(result: Any) -> Times:
-    """Return what a student's simulator returns, as start and end of each operation."""
+    """Return the start and the end of each operation, read from the result of a student's simulator."""
     op = next((op for op in result if not isinstance(op, (str, Op))), None) if isinstance(result, dict) else None
     if op is not None:
         raise HybridLabError(f"a key of the dict is an operation as text, such as '0F0', not {short_repr(op)}", "not-text")
@@ -133,7 +133,7 @@ def read_times(result: Any) -> Times:
 
 
 def judge_times(times: Times, orders: list[str], forward: list[float], backward: list[float], latency: float) -> Feedback:
-    """Return the feedback on the times of the operations of one order, or of those that run until a deadlock."""
+    """Return the feedback on a student's times for one order. In a deadlock, only the operations that run before it have times."""
     goal, stops, expected = _right_run(tuple(orders), tuple(forward), tuple(backward), latency)
     fault = next(_faults(times, expected, orders, stops, latency), None)
     if fault is None:
@@ -145,7 +145,7 @@ def judge_times(times: Times, orders: list[str], forward: list[float], backward:
     return replace(wrong(code, sentence, *shown), drawing=drawing)
 
 
-@lru_cache(256)  # more than the public cases, which are judged again and again
+@lru_cache(256)  # more than the number of public cases, so that all of them stay in the cache
 def _right_run(
     orders: tuple[str, ...], forward: tuple[float, ...], backward: tuple[float, ...], latency: float
 ) -> tuple[Timeline, Sequence[Stop], Times]:
@@ -158,7 +158,10 @@ def _right_run(
 
 
 def _faults(times: Times, expected: Times, orders: list[str], stops: Sequence[Stop], latency: float) -> Iterator[tuple[str, str, str]]:
-    """Yield operation, code and sentence of each fault. All operations that run before the first wrong one have the right times."""
+    """Yield operation, code and sentence of each fault, unknown operations first, then by the right start.
+
+    So every operation that should start before the first faulty operation has the right times.
+    """
     device_of = {op: device for device, line in enumerate(orders) for op in line.split()}
     behind = {op: before for line in orders for before, op in pairwise(line.split())}
     for op in times.keys() - device_of.keys():
@@ -193,7 +196,7 @@ def _faults(times: Times, expected: Times, orders: list[str], stops: Sequence[St
 
 
 def _input_of(op: str, device_of: dict[str, int]) -> tuple[str, int]:
-    """Return the operation that makes the input, "" if there is none, and the number of messages between the two devices."""
+    """Return the operation whose output ``op`` needs ("" for none), and the number of messages that carry this output (0 or 1)."""
     kind, stage, microbatch = (each := Op.parse(op)).kind, each.stage, each.microbatch
     other = f"{stage - 1}F{microbatch}" if kind == "F" else f"{stage + 1}B{microbatch}"
     if other in device_of:
@@ -202,7 +205,10 @@ def _input_of(op: str, device_of: dict[str, int]) -> tuple[str, int]:
 
 
 def _picture_of(times: Times, goal: Timeline, marked: tuple[Op, ...]) -> Drawing | None:
-    """Return the picture of the times: alone if they are right, else above the right ones; None if an operation has no time."""
+    """Return the picture of a student's times, or None if an operation has no time.
+
+    If an operation is marked as wrong, the right times stand below the student's.
+    """
     if any(str(op) not in times for op in goal.ops):
         return None
     starts, ends = zip(*(times[str(op)] for op in goal.ops), strict=True)
@@ -210,11 +216,12 @@ def _picture_of(times: Times, goal: Timeline, marked: tuple[Op, ...]) -> Drawing
     return drawing if marked else replace(drawing, goal=None)
 
 
+# operation, its device, number of devices, latency -> the operations that it needs, each with the delay of its result in ms
 Needs = Callable[[str, int, int, float], dict[str, float]]
 
 
 def _needs(op: str, device: int, devices: int, latency: float) -> dict[str, float]:
-    """Return the operations that ``op`` needs, and for each the time from its end until its result is there."""
+    """Return the operations that ``op`` needs. The value of each is the time in ms from its end to the arrival of its result."""
     kind = "F" if "F" in op else "B"
     microbatch = op.split(kind)[1]
     if kind == "F":
@@ -239,7 +246,11 @@ def _one_digit(*op: Any) -> dict[str, float]:
 
 
 def _clock(needs: Needs, in_order: bool, one_at_a_time: bool) -> Clock:
-    """Return a simulator that obeys wrong rules."""
+    """Return a simulator with a wrong rule.
+
+    ``needs`` returns the operations that an operation waits for. Without ``in_order`` a device runs any operation that is ready.
+    Without ``one_at_a_time`` a device runs several operations at the same time.
+    """
 
     def times_of(orders: list[str], forward: list[float], backward: list[float], latency: float) -> Times:
         waiting, free = [line.split() for line in orders], [0.0] * len(orders)
@@ -263,7 +274,7 @@ def _clock(needs: Needs, in_order: bool, one_at_a_time: bool) -> Clock:
 
 
 def _one_pass(orders: list[str], forward: list[float], backward: list[float], latency: float) -> Times:
-    """Return the times if one device is run after the other, and an input that has no time yet is taken as there at 0."""
+    """Return the times of a simulator that goes through the devices once and does not wait for inputs without a time."""
     times: Times = {}
     for device, line in enumerate(orders):
         free = 0.0
@@ -276,13 +287,13 @@ def _one_pass(orders: list[str], forward: list[float], backward: list[float], la
 
 
 def _right_times(orders: list[str], costs: Costs) -> Times:
-    """Return the right times for costs that a mistake has changed."""
+    """Return the right times for the costs, which a known mistake has changed."""
     ran, _ = run_partly(turns_of(require_orders(orders)), costs)
     return {str(each.turn[0]): (each.start, each.end) for turns in ran for each in turns}
 
 
 def _with(costs: Callable[[list[float], list[float], float], Costs]) -> Clock:
-    """Return a simulator that takes the arguments for other costs."""
+    """Return a simulator with wrong costs, which ``costs`` makes from the arguments of the simulator."""
     return lambda orders, forward, backward, latency: _right_times(orders, costs(forward, backward, latency))
 
 
@@ -307,19 +318,19 @@ MISTAKES = (
     ),
     KnownMistake(
         "latency-within-a-device",
-        "your latency also delays what stays on its device: where forwards end, the backward needs no message",
+        "your latency also delays results that stay on their device: on the stage where forwards end, the backward needs no message",
         _clock(_every_need_late, in_order=True, one_at_a_time=True),
     ),
     KnownMistake(
         "latency-blocks-the-device",
-        "your device is busy while its message is on the way: it can begin its next operation at once",
+        "your devices wait while their messages are on the way: a device can start its next operation immediately",
         _with(lambda forward, backward, latency: Costs(forward=np.add(forward, latency), backward=np.add(backward, latency))),
     ),
     KnownMistake(
         "times-of-device-0",
-        "all your devices have the times of device 0: the lists have other times for each device",
+        "all your devices have the times of device 0: in the lists each device has times of its own",
         _with(lambda forward, backward, latency: Costs(forward=forward[0], backward=backward[0], p2p=latency)),
-        under={"last-stage-first": "all your devices have the times of the last device: the lists have other times for each device"},
+        under={"last-stage-first": "all your devices have the times of the last device: in the lists each device has times of its own"},
     ),
     KnownMistake(
         "times-exchanged",
@@ -328,18 +339,20 @@ MISTAKES = (
     ),
     KnownMistake(
         "several-at-a-time",
-        "your devices run several operations at the same time: an operation also waits for the one before it on its device",
+        "your devices run several operations at the same time: an operation also waits for the end of the operation before it",
         _clock(_needs, in_order=True, one_at_a_time=False),
     ),
     KnownMistake(
         "gradient-missing",
         "your backwards wait for their own forward alone: they also need the gradient of the next stage",
         _clock(_forwards_only, in_order=True, one_at_a_time=True),
-        under={"last-stage-first": "your backwards wait for their own forward alone: those of stage d also need the gradient of stage d-1"},
+        under={
+            "last-stage-first": "your backwards wait for their own forward alone: a backward of stage d also needs a gradient of stage d-1"
+        },
     ),
     KnownMistake(
         "own-forward-missing",
-        "where forwards end, you run a backward before its own forward: a backward needs the activations of its forward",
+        "on the stage where forwards end, you run a backward before its own forward: a backward needs the activations of its forward",
         _clock(_other_devices_only, in_order=True, one_at_a_time=True),
     ),
     KnownMistake(
@@ -349,23 +362,23 @@ MISTAKES = (
     ),
     KnownMistake(
         "one-pass",
-        "you go through the devices once, and an operation starts although its input has no time yet: come back to it later",
+        "you go through the devices once, and start operations whose input has no time yet: come back to such an operation later",
         _one_pass,
     ),
     KnownMistake(
         "nothing-in-a-deadlock",
-        "in a deadlock your result is empty: the operations that run before it have their times",
+        "your result is empty in a deadlock: the operations that run before the deadlock have times",
         _nothing_in_a_deadlock,
     ),
     KnownMistake(
         "duration-for-end",
-        "your second number is how long the operation takes; it is the time at which it ends",
+        "your second number is the duration of the operation: return the time at which the operation ends",
         _durations,
         under={"durations": None},
     ),
     KnownMistake(
         "one-digit",
-        "you read one digit of the microbatch: in 0F10 it is microbatch 10",
+        "you read only one digit of the microbatch: 0F10 is the forward of microbatch 10",
         _clock(_one_digit, in_order=True, one_at_a_time=True),
     ),
 )
@@ -375,7 +388,7 @@ BEGINS_AT = 5  # ms
 
 
 def _from_the_last(stage: int, microbatch: int, case: tuple[Any, ...]) -> tuple[int, int]:
-    """Return an operation with its stage counted from the other end."""
+    """Return the stage of an operation, counted from the other end, and its microbatch."""
     stages = len(case[0])
     return (stages - 1 - stage if stage < stages else stage), microbatch
 

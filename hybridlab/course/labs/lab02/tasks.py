@@ -1,4 +1,4 @@
-"""Lab 2, GPipe and 1F1B: the tasks and the feedback on their answers."""
+"""Lab 2, GPipe and 1F1B: the tasks, and the feedback on answers to them."""
 
 import re
 from dataclasses import replace
@@ -44,7 +44,7 @@ BROKEN_SIZE = 3, 4  # devices and microbatches
 def write_1f1b(answer: Any) -> Feedback:
     """Judge an order. It must be complete, able to run, of the right size, and 1F1B on every device."""
     orders = require_orders(_upper(answer))
-    feedback = judge_order(orders, _judge_1f1b, 3, 4, with_goal=False)  # the goal is the answer
+    feedback = judge_order(orders, _judge_1f1b, 3, 4, with_goal=False)  # 1F1B below the orders would show the answer
     if not feedback.passed and _is_reversed(orders):
         return replace(feedback, messages=(*feedback.messages, GROWING_WARM_UP), code="reversed")
     return feedback
@@ -83,12 +83,12 @@ def predict_makespan(devices: int = 6, microbatches: int = 10, forward: int = 3,
         "a makespan in ms",
         one_f_one_b_makespan(devices, microbatches, forward, backward),
         example="57",
-        hint="not {value} ms: follow the last device. When does it start, how long does it work, what is left to do then?",
+        hint="the makespan is not {value} ms: follow the last device. When does it start, how long does it work, what comes after it?",
         mistakes=[
             (
                 work,
                 "one-device-alone",
-                f"{work} ms is the work of one device; the last device does not start at once, and device 0 ends after it",
+                f"{work} ms is the work of one device; the last device starts later than device 0, and device 0 ends after the last device",
             ),
             (
                 work + (devices - 1) * forward,
@@ -103,13 +103,17 @@ def predict_makespan(devices: int = 6, microbatches: int = 10, forward: int = 3,
             (
                 work + devices * (forward + backward),
                 "one-pair-too-many",
-                f"one pair too many: a microbatch passes {devices - 1} devices before it reaches the last",
+                f"your answer has one pair too many: a microbatch passes {devices - 1} devices before it reaches the last device",
             ),
-            (work * devices, "one-after-the-other", "that is one device working after the other; in a pipeline they work at the same time"),
-            (slots * forward, "forwards-alone", "those are the forwards alone; the backwards follow the same path back"),
-            (slots * backward, "backwards-alone", "those are the backwards alone; the forwards come before them"),
-            (2 * slots, "slots-not-ms", f"that is the number of unit slots; a forward takes {forward} ms and a backward {backward} ms"),
-            (slots, "pairs-not-ms", "that is the number of forward and backward pairs, not yet ms"),
+            (
+                work * devices,
+                "one-after-the-other",
+                "in your answer one device works after the other; in a pipeline the devices work at the same time",
+            ),
+            (slots * forward, "forwards-alone", "your answer is the time of the forwards alone; the backwards follow the same path back"),
+            (slots * backward, "backwards-alone", "your answer is the time of the backwards alone; the forwards come before them"),
+            (2 * slots, "slots-not-ms", f"your answer counts slots, not ms; a forward takes {forward} ms and a backward {backward} ms"),
+            (slots, "pairs-not-ms", "your answer counts pairs of a forward and a backward, not ms"),
             (
                 f"value < {work}",
                 "less-than-the-work",
@@ -142,22 +146,22 @@ def predict_with_a_slow_device(devices: int = 4, microbatches: int = 10, forward
         "a makespan in ms",
         simulate(build("1f1b", devices, microbatches), costs).makespan,
         example="57",
-        hint="not {value} ms: follow the last device again. When does it start, how long does it work, what is left to do then?",
+        hint="the makespan is not {value} ms: follow the last device again. When does it start, how long does it work, what follows it?",
         mistakes=[
-            (slots * others, "as-fast-as-the-others", "this is the makespan if the last device is as fast as the others"),
+            (slots * others, "as-fast-as-the-others", "your answer is the makespan if the last device is as fast as the others"),
             (
                 slots * last,
                 "all-devices-slow",
-                "this is the makespan if every device is as slow as the last; the pipeline fills and drains through the fast ones",
+                "your answer is the makespan if every device is as slow as the last; the pipeline fills and drains through fast devices",
             ),
             (
                 slots * others + last - others,
                 "slower-once",
                 f"the last device is slower in each of its {microbatches} pairs, not only in one",
             ),
-            (microbatches * last, "one-device-alone", "this is the work of the last device; fill and drain are missing"),
-            (fill + microbatches * last, "no-drain", "the backwards after the last device ends are missing"),
-            (drain + microbatches * last, "no-fill", "the forwards before the last device starts are missing"),
+            (microbatches * last, "one-device-alone", "your answer is the work of the last device; add fill and drain"),
+            (fill + microbatches * last, "no-drain", "your answer lacks the backwards after the last device ends"),
+            (drain + microbatches * last, "no-fill", "your answer lacks the forwards before the last device starts"),
             (
                 f"value < {microbatches * last}",
                 "less-than-the-work",
@@ -184,7 +188,7 @@ def open_deadlock(answer: Any) -> Feedback:
     orders, broken = _with_new_line(_upper(answer)), require_orders(list(BROKEN))
     changed = [device for device, order in enumerate(orders) if order != broken[device]]
     if not changed:
-        unchanged = wrong("unchanged", "this is the order as it was, and it still deadlocks: which two operations wait for each other?")
+        unchanged = wrong("unchanged", "your order is the old one, which ends in a deadlock: which two operations wait for each other?")
         return replace(unchanged, drawing=drawing_of(orders, *BROKEN_SIZE))
     if len(changed) > 1:
         devices = ", ".join(map(str, changed))
@@ -198,7 +202,7 @@ def _judge_opened(schedule: Schedule) -> Feedback:
     for device, peak in enumerate(timeline.peak_activations):
         most = peak_activations("1f1b", *size, device)
         if peak > most:
-            held = f"device {device} holds {peak:g} microbatches at once; in 1F1B it holds {most:g}"
+            held = f"device {device} holds {peak:g} microbatches at the same time; in 1F1B it holds {most:g}"
             return wrong("too-much-memory", f"this order runs, but {held}")
     soonest = one_f_one_b_makespan(*size, 1, 2)
     if timeline.makespan > soonest:
@@ -208,9 +212,9 @@ def _judge_opened(schedule: Schedule) -> Feedback:
 
 
 def _with_new_line(answer: Any) -> Orders:
-    """Return the whole order that was handed in, or the broken order with the one line that was handed in."""
+    """Return the answer if it is a whole order; if it is one line, return the broken order with this line in it."""
     if isinstance(answer, list) and all(isinstance(op, str) and re.fullmatch(r"\d+[FB]\d+", op) for op in answer):
-        answer = " ".join(answer)  # one line as a list of operations
+        answer = " ".join(answer)  # the answer is one line, given as a list of operations
     if isinstance(answer, list) and len(answer) == 1:
         answer = answer[0]
     lines = answer.strip().splitlines() if isinstance(answer, str) else []
@@ -231,7 +235,7 @@ def _with_new_line(answer: Any) -> Orders:
 def _upper(answer: Any) -> Any:
     """Return the answer with all operations in upper case."""
     if isinstance(answer, list):
-        return type(answer)(map(_upper, answer))  # a set stays one, to be refused
+        return type(answer)(map(_upper, answer))  # the values of a set stay Unordered, so that require_orders refuses them
     return re.sub(r"\b\d+[fbiw]\d+\b", lambda op: op[0].upper(), answer) if isinstance(answer, str) else answer
 
 
@@ -251,7 +255,7 @@ def _upper(answer: Any) -> Any:
     partial_credit=[PartialCredit("complete and able to run for all sizes", 1 / 3, NOT_1F1B)],
 )
 def build_one_f_one_b(orders: Orders, devices: int, microbatches: int) -> Feedback:
-    """Judge the orders of one size: they can run, and every device runs 1F1B."""
+    """Judge a student's orders for one size. They pass if they can run and every device runs 1F1B."""
     return judge_one_f_one_b(orders, devices, microbatches)
 
 
@@ -269,5 +273,5 @@ def build_one_f_one_b(orders: Orders, devices: int, microbatches: int) -> Feedba
     lesson="an operation starts when its device is free and its input has arrived; in a deadlock no device has such an operation",
 )
 def build_simulator(times: Times, orders: list[str], forward: list[float], backward: list[float], latency: float) -> Feedback:
-    """Judge the times of the operations of one order, or of the operations that run until a deadlock."""
+    """Judge a student's times for one order. In a deadlock, only the operations that run before it have times."""
     return judge_times(times, orders, forward, backward, latency)

@@ -1,1 +1,1 @@
-"""Lab 3, bubbles and memory: its tasks and builds."""
+"""Lab 3, bubbles and memory: its tasks, and the data of its coding tasks ("builds")."""

@@ -1,4 +1,4 @@
-"""The cases of the build ``peaks(orders)`` of lab 3, its known mistakes and its twists, which lab 11 uses again."""
+"""The coding task ("build") ``peaks`` of lab 3: the orders to try, known mistakes, changes ("twists"). Lab 11 uses them, too."""
 
 import re
 from collections.abc import Callable, Iterator, Mapping
@@ -20,11 +20,11 @@ from hybridlab.timeline import Timeline
 
 RISING = "device 0: 0F0 0I0 0W0 0F1 0I1 0W1 0F2 0I2 0W2\ndevice 1: 1F0 1I0 1F1 1I1 1F2 1I2 1W0 1W1 1W2"
 LATE_PEAK = "device 0: 0F0 0B0 0F1 0F2 0B2 0B1"
-TWO_RUNS = "device 0: 0F0 0B0 0F1 0F2 0B2 0F3 0F4 0B4 0B3 0B1"  # two forwards at most in a row, but a peak of 3
+TWO_RUNS = "device 0: 0F0 0B0 0F1 0F2 0B2 0F3 0F4 0B4 0B3 0B1"  # never more than two forwards in a row, but a peak of 3 activations
 
 
 def orders_to_count(rng: np.random.Generator) -> Iterator[Case]:
-    """Yield orders that can run: known ones from the smallest up, random ones, one with numbers of two digits, and some lines alone."""
+    """Yield orders that can run: named schedules, random orders, one order with numbers of two digits, and single lines of orders."""
     yield _peaks_case(str(build("gpipe", 1, 1)), "GPipe", 1, 1)
     yield _peaks_case(str(build("gpipe", 2, 3)), "GPipe", 2, 3)
     yield _peaks_case(LATE_PEAK, "an order", 1, 3)
@@ -54,7 +54,7 @@ def _some_lines(text: str, devices: tuple[int, ...], words: str) -> Case:
 
 
 def _random_order(rng: np.random.Generator, devices: int, microbatches: int, backward: str) -> str:
-    """Return an order in which the next operation can be any whose inputs are done, as text with a label in front of each line."""
+    """Return a random order that can run, as text with a label before each line. The next operation is drawn from those with all inputs."""
     first = backward[0]
     left = [(kind, stage, microbatch) for kind in "F" + backward for stage in range(devices) for microbatch in range(microbatches)]
     lines = [f"device {device}:" for device in range(devices)]
@@ -74,7 +74,7 @@ def _random_order(rng: np.random.Generator, devices: int, microbatches: int, bac
 
 
 def _most_held(change: Mapping[str, float]) -> Callable[[list[str]], list[float]]:
-    """Return a function that gives the largest sum on each line, if each operation adds the number for its letter."""
+    """Return a program that adds a number for each operation of a line, by its letter, and returns the largest sum of each line."""
 
     def most(orders: list[str]) -> list[float]:
         steps = [[change.get(op.strip("0123456789"), 0) for op in line.split()] for line in orders]
@@ -84,22 +84,22 @@ def _most_held(change: Mapping[str, float]) -> Callable[[list[str]], list[float]
 
 
 def _formula(orders: list[str]) -> list[int]:
-    """Return min(K - d, M). On one device other mistakes give the same number, so it has no result there."""
+    """Return the peaks of 1F1B, min(K - d, M). Refuse orders of one device, because other mistakes give the same peak for them."""
     if len(orders) == 1:
-        raise HybridLabError("one device holds 1 by the formula, as by other mistakes", "outside-the-formula")
+        raise HybridLabError("for one device other mistakes give the same peak as the formula, 1", "outside-the-formula")
     return [min(len(orders) - device, line.count("F")) for device, line in enumerate(orders)]
 
 
 def _none_at_first(orders: list[str]) -> list[int]:
-    """Return 0 for the first case, a forward and its backward. In later cases other mistakes give the same numbers: no result there."""
+    """Return a peak of 0 for the first case, a forward and its backward. Refuse later cases: other mistakes give the same peaks there."""
     if orders != ["0F0 0B0"]:
-        raise HybridLabError("only one forward and its backward tell this mistake", "outside-the-first-case")
+        raise HybridLabError("only the case of one forward and its backward shows this mistake", "outside-the-first-case")
     return [0]
 
 
 @cache
 def timeline_of_line(line: str) -> Timeline:
-    """Return the timeline of one device's line as if it were the only device: which activations it holds depends on its order alone."""
+    """Return the timeline of a device's line, run without other devices. The activations that a device holds depend on its line alone."""
     return simulate(Schedule.parse(re.sub(r"\d+([FBIW])", r"0\1", line)), Costs(forward=1, backward=2))
 
 
@@ -108,63 +108,69 @@ def _held(orders: list[str]) -> list[float]:
 
 
 MISTAKES = (
-    KnownMistake("never-frees", "this counts all forwards: a backward frees the activations of its microbatch", _most_held({"F": 1})),
+    KnownMistake(
+        "never-frees", "your function counts all forwards: a backward frees the activations of its microbatch", _most_held({"F": 1})
+    ),
     KnownMistake(
         "frees-at-input-gradient",
-        "the input gradient I frees nothing: the weight gradient W still needs the activations, and W alone frees them",
+        "your function frees activations at the input gradient I: the weight gradient W still needs them, and W alone frees them",
         _most_held({"F": 1, "B": -1, "I": -1}),
     ),
     KnownMistake(
         "half-a-unit",
-        "the two parts of a backward do not free half each: I frees nothing, because W still needs the activations, and W frees one",
+        "your function frees half at I and half at W: I frees nothing, because W still needs the activations, and W frees all of them",
         _most_held({"F": 1, "B": -1, "I": -0.5, "W": -0.5}),
     ),
-    KnownMistake("ignores-split-backwards", "where the backward is split, W frees the activations", _most_held({"F": 1, "B": -1})),
+    KnownMistake(
+        "ignores-split-backwards",
+        "your function ignores split backwards: where the backward is split, W frees the activations",
+        _most_held({"F": 1, "B": -1}),
+    ),
     KnownMistake(
         "one-too-low",
-        "a device holds the activations while it runs a forward and its backward: add the forward first, then compare with the largest "
-        "number so far",
+        "your peak is too low: a device holds the activations from the start of a forward to the end of its backward; add the forward "
+        "first, then compare with the largest number so far",
         _none_at_first,
         under={"places-left": "a forward takes a place until its backward ends: take the place first, then compare with the fewest so far"},
     ),
     KnownMistake(
         "held-at-the-end",
-        "this is what a device holds at the end of its order: keep the largest number on the way",
+        "your result is the number at the end of the order: keep the largest number that the device reaches on the way",
         lambda orders: [0 for _ in orders],
-        under={"places-left": "these are the places that are free at the end of the order: keep the fewest on the way"},
+        under={"places-left": "your result is the number of free places at the end of the order: keep the smallest number on the way"},
     ),
     KnownMistake(
         "one-everywhere",
-        "this counts one forward for every device: add each forward along the order, and keep the largest number that the device reaches",
+        "your function counts one forward for every device: add each forward along the order, and keep the largest number",
         lambda orders: [1 for _ in orders],
         under={
-            "places-left": "this takes one place on every device: take one for each forward along the order, and keep the fewest that are "
-            "free"
+            "places-left": "your function takes one place on every device: take a place for each forward along the order, and keep the "
+            "smallest number of free places"
         },
     ),
     KnownMistake(
         "longest-run",
-        "this counts the longest run of forwards without a backward between them: before such a run the device can hold other activations",
+        "your function counts the longest run of forwards in a row: before this run the device can already hold other activations",
         lambda orders: [max(map(len, re.findall("F+", re.sub(r"[^FBIW]", "", line)))) for line in orders],
     ),
     KnownMistake(
         "warm-up-alone",
-        "this counts the forwards before the first backward: the peak can come later in the order",
+        "your function counts the forwards before the first backward: the peak can come later in the order",
         lambda orders: [next(place for place, op in enumerate(line.split()) if "F" not in op) for line in orders],
     ),
     KnownMistake(
         "formula",
-        "this comes from min(K-d, M), the formula for 1F1B: other orders have other peaks, so read the order",
+        "your result comes from min(K-d, M), the formula for 1F1B: other orders have other peaks, so read the order",
         _formula,
     ),
     KnownMistake(
         "one-peak-for-all",
-        "this takes the largest peak for all devices: each device has a peak of its own, so begin again for each line",
+        "your function takes the largest peak for all devices: each device has a peak of its own, so begin again for each line",
         lambda orders: [max(_held(orders))] * len(orders),
     ),
     KnownMistake(
         "reversed",
-        "device 0 comes first in the list",
+        "your list begins with the last device: device 0 comes first",
         lambda orders: _held(orders)[::-1],
         under={"last-line-first": None},
     ),
@@ -191,7 +197,7 @@ GIGABYTES, WEIGHTS = 3, 10  # GB of one activation, and of the weights on a devi
 
 
 def _held_by_stage(sign: int) -> Callable[[Any, tuple[Any, ...]], Any]:
-    """Return the change that adds the number of its stage to each peak, or takes it away."""
+    """Return the change that adds the number of the device's stage to each peak (``sign`` is 1) or subtracts it (-1)."""
 
     def change(values: Any, case: tuple[Any, ...]) -> Any:
         stages = [Op.parse(line.split()[0]).stage for line in case[0]]

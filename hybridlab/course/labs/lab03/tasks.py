@@ -1,4 +1,4 @@
-"""Lab 3, bubbles and memory: the tasks and the feedback on their answers."""
+"""Lab 3, bubbles and memory: the tasks, and the feedback on answers to them."""
 
 from dataclasses import replace
 from functools import partial
@@ -26,23 +26,23 @@ from hybridlab.timeline import Timeline
 
 LAB_COSTS = Costs(forward=10, backward=20)  # ms
 
-# The open task: 1F1B takes 410 ms and GPipe 360 ms, but GPipe holds 8 activations.
+# The open task allows at most 5 activations on a device. 1F1B takes 410 ms. GPipe takes 360 ms, but holds 8 activations.
 OPEN_DEVICES, OPEN_MICROBATCHES, OPEN_CAP = 4, 8, 5
 OPEN_COSTS = Costs(forward=10, backward=20, p2p=5)  # ms
 OPEN_1F1B = 410.0  # ms
-OPEN_OPTIMUM = 370.0  # ms, proven by hybridlab.bound.optimum; a test proves it again
+OPEN_OPTIMUM = 370.0  # ms: no order in this memory is shorter, as hybridlab.bound.optimum proves; a test repeats the proof
 OPEN_WITHIN = 0.05  # a share: how much longer than the shortest order an answer may take
 
 
 @number_task("lab03.t1", title="The other number", draws={"microbatches": range(4, 9), "slow": (1.5, 2.0, 2.5, 3.0)})
 def the_other_number(microbatches: int = 4, slow: float = 1.5) -> Question:
-    """Ask for idle time / ideal time of 1F1B on 3 devices, if the last one takes ``slow`` times as long."""
+    """Ask for idle time / ideal time of 1F1B on 3 devices, if the last device takes ``slow`` times as long as the others."""
     costs = Costs(forward=[10, 10, 10 * slow], backward=[20, 20, 20 * slow])
     timeline = simulate(build("1f1b", 3, microbatches), costs)
     busy, ratio = timeline.busy, timeline.bubble_ratio
     idle = timeline.makespan - busy
     truth = float(idle.sum() / busy.sum())
-    printed = round(ratio, 3)  # as in the head of the picture
+    printed = round(ratio, 3)  # with the decimals that the picture of the lab shows
     number = Number(
         "idle / ideal",
         truth,
@@ -56,30 +56,34 @@ def the_other_number(microbatches: int = 4, slow: float = 1.5) -> Question:
                 "per-cent",
                 "the lab asks for a share of one: write {value:g} % as {value / 100:g}",
             ),
-            (ratio, "bubble-ratio", "this is the bubble ratio, which divides by all device time: divide by the busy time of all devices"),
-            (1 - ratio, "busy-share", "this is the busy share of all device time: the question is idle / ideal"),
+            (
+                ratio,
+                "bubble-ratio",
+                "your answer is the bubble ratio, which divides by all device time: divide by the busy time of all devices",
+            ),
+            (1 - ratio, "busy-share", "your answer is the busy share of all device time: the task asks for idle / ideal"),
             (
                 0.375,
                 "another-pipeline",
-                "this is the number of the pipeline above, with 4 devices: read the times of this one, with 3",
+                "your answer belongs to the earlier pipeline with 4 devices: read the times of the pipeline with 3 devices",
             ),
-            (1 / truth, "inverted", "this is ideal / idle: it is the other way round"),
-            (1 + truth, "all-over-ideal", "this is the time of all devices / ideal: take the idle time alone"),
+            (1 / truth, "inverted", "your answer is ideal / idle: divide idle by ideal"),
+            (1 + truth, "all-over-ideal", "your answer is the time of all devices / ideal: take the idle time alone"),
             (
                 2 / microbatches,
                 "equal-stages",
-                "this is (K-1)/M, which holds for equal stages: device 2 is slower, so read the times",
+                "your answer is (K-1)/M, which holds for equal stages: device 2 is slower, so read the times",
             ),
-            (idle[0] / busy[0], "device-0-alone", "this is the number of device 0 alone: take all three devices"),
+            (idle[0] / busy[0], "device-0-alone", "your answer is idle / ideal of device 0 alone: take the times of all three devices"),
             (
                 idle[2] / busy[2],
                 "device-2-alone",
-                "this is the number of device 2 alone: take the times of all three devices",
+                "your answer is idle / ideal of device 2 alone: take the times of all three devices",
             ),
             (
                 printed / (1 - printed),
                 "rounded-too-early",
-                f"this follows from the rounded bubble ratio {printed:.3f}: compute with the times, and round at the end",
+                f"your answer follows from the rounded bubble ratio {printed:.3f}: compute with the times, and round at the end",
             ),
         ],
     )
@@ -110,7 +114,7 @@ def enough_microbatches(devices: int = 8, percent: int = 10) -> Question:
         most=10**6,
         example="12",
         code="more-than-enough",
-        hint=f"{reached}: enough, but fewer are enough too",
+        hint=f"{reached}: these are enough, but fewer microbatches are enough, too",
         given={"K": devices},
         mistakes=[
             (
@@ -158,7 +162,7 @@ def enough_microbatches(devices: int = 8, percent: int = 10) -> Question:
     lesson="the count depends on the order alone: no costs, no times",
 )
 def peaks_of_orders(answer: Any, orders: list[str]) -> Feedback:
-    """Judge the peaks of all devices for the orders of one case."""
+    """Judge a student's peaks of all devices for the orders of one case."""
     if not isinstance(answer, list) or len(answer) != len(orders):
         given = f"{counted(len(answer), 'number')}" if isinstance(answer, list) else f"{answer!r:.40}"
         return wrong("another-size", f"the result is a list with one number for each line, {len(orders)} in all, not {given}")
@@ -174,7 +178,7 @@ def peaks_of_orders(answer: Any, orders: list[str]) -> Feedback:
 
 
 def _op_that_holds(timeline: Timeline, device: int, count: float) -> Op:
-    """Return the first operation of a device at which it holds ``count`` activations."""
+    """Return the first operation of a device at which the device holds ``count`` activations."""
     rows = np.flatnonzero((timeline.device == device) & (timeline.activations == count))
     return timeline.ops[int(rows[np.argmin(timeline.start[rows])])]
 
@@ -199,18 +203,18 @@ def thirty_milliseconds(stages: int = report.STAGES, microbatches: int = report.
             (
                 stages * truth,
                 "both-devices-added",
-                f"this adds up the idle time of {'both' if stages == 2 else 'all'} devices: they idle side by side, so the run gets longer "
-                "by one of them",
+                f"your answer adds up the idle time of {'both' if stages == 2 else 'all'} devices: they are idle at the same time, so the "
+                "run gets longer by the idle time of one device",
             ),
-            (truth / 2, "halved-times", "this halves the times: 50 and 80 ms are the times of one stage here"),
-            (timeline.makespan, "makespan", "this is the makespan: take away what a device that never waits needs"),
-            (timeline.busy[0], "busy-time", "this is the busy time of a device: the question is what waiting adds to it"),
-            (truth + 40, "all-reduce-included", "this includes the all-reduce: it comes after the drain and is no part of it"),
-            ("near(value, truth / 1000, 1e-6)", "seconds", "this is in seconds: give ms"),
+            (truth / 2, "halved-times", "your answer halves the times: 50 and 80 ms are the times of one stage here"),
+            (timeline.makespan, "makespan", "your answer is the makespan: subtract the time of a device that never waits"),
+            (timeline.busy[0], "busy-time", "your answer is the busy time of a device: the task asks for the time that waiting adds"),
+            (truth + 40, "all-reduce-included", "your answer includes the all-reduce, which comes after the drain: leave it out"),
+            ("near(value, truth / 1000, 1e-6)", "seconds", "your answer is in seconds: give ms"),
             (
                 "near(value, ratio, 6e-4) or near(value, 100 * ratio, 0.06)",
                 "bubble-ratio",
-                "this is the bubble ratio, a share of the time: the question is how many ms waiting adds",
+                "your answer is the bubble ratio, a share of the time: the task asks for the ms that waiting adds",
             ),
         ],
     )
@@ -244,23 +248,27 @@ def a_schedule_that_fits(answer: object) -> Feedback:
     if device is None:
         return right("it fits everywhere; gpipe needs 48 GiB on every device, and zb-h1 needs 12 GiB on device 7")
     mistakes: list[Mistake] = [
-        (held, "microbatches-not-gib", "these are microbatches: one microbatch takes 1.5 GiB on a device"),
-        (capacity, "capacity", "this is the memory that the devices have: the task asks for the memory that the schedule needs"),
+        (held, "microbatches-not-gib", "your list counts microbatches: one microbatch takes 1.5 GiB on a device"),
+        (capacity, "capacity", "your list is the memory that the devices have: the task asks for the memory that the schedule needs"),
         (
             " and ".join(f"value[{device}] in [{floor(each)}, {ceil(each)}]" for device, each in enumerate(need)),
             "rounded",
-            "these are rounded to whole GiB: give the exact numbers",
+            "your numbers are rounded to whole GiB: give the exact numbers",
         ),
-        ([gib * 32] * 8, "all-microbatches", "this is M activations on every device, as under GPipe: 1F1B frees some before others arrive"),
+        (
+            [gib * 32] * 8,
+            "all-microbatches",
+            "your list has M activations on every device, as in GPipe: 1F1B frees some before the last forward",
+        ),
         (
             [each + gib for each in need],
             "one-too-many",
-            "this is one activation too many on each device: device 7 runs each backward right after its forward, so it holds 1",
+            "your list has one activation too many on each device: device 7 runs each backward right after its forward, so it holds 1",
         ),
         (
             [each - gib for each in need],
             "warm-up-alone",
-            "this is the warm-up alone: one forward more runs before the first backward",
+            "your list counts the warm-up alone: one more forward runs before the first backward",
         ),
         (need[::-1], "reversed", "these are the right numbers from the last device to the first: device 0 comes first"),
     ]
@@ -276,7 +284,7 @@ def a_schedule_that_fits(answer: object) -> Feedback:
     draws={"devices": (16, 32), "microbatches": (64, 96, 128), "place": (-1, -2, -3, -4)},
 )
 def the_price_of_messages(devices: int = 16, microbatches: int = 64, place: int = -1) -> Question:
-    """Ask how many ms latency adds to 1F1B's makespan, with the times of the measured run at a place of ``RUNS``."""
+    """Ask how many ms latency adds to the makespan of 1F1B. The times are those of the measured run ``RUNS[place]``."""
     run, sizes = zero_bubble.RUNS[place], (devices, microbatches)
     truth = _cost_of_latency(run, *sizes)
     others = [other for other in zero_bubble.RUNS if other is not run]
@@ -289,35 +297,35 @@ def the_price_of_messages(devices: int = 16, microbatches: int = 64, place: int 
             (
                 _cost_of_latency(run, run.devices, microbatches),
                 "another-pipeline",
-                f"this is the cost of messages on {run.devices} devices: here the pipeline has {devices}",
+                f"your answer is the cost of messages on {run.devices} devices: here the pipeline has {devices}",
             ),
             (
                 2 * (devices - 1) * run.latency,
                 "gpipe",
-                "this is what messages cost GPipe, 2(K-1)C: in 1F1B devices wait for them again every K microbatches",
+                "your answer is the cost of messages in GPipe, 2(K-1)C: in 1F1B devices wait for messages again every K microbatches",
             ),
             (
                 2 * (devices - 1) * microbatches / devices * run.latency,
                 "no-fixed-part",
-                "this lacks the part that does not grow with M, 2(K-2)C",
+                "your answer lacks the part that does not grow with M, 2(K-2)C",
             ),
             (round(truth), "too-few-decimals", "{value} is right without decimals, but the task asks for 1 decimal"),
-            (run.latency, "one-message", "this is one message: a step waits for many, one after the other"),
-            ("near(value, truth / 1000, 6e-4)", "seconds", "this is in seconds: give ms"),
+            (run.latency, "one-message", "your answer is the time of one message: a step waits for many messages, one after the other"),
+            ("near(value, truth / 1000, 6e-4)", "seconds", "your answer is in seconds: give ms"),
             (
                 _makespan_of_run(run, *sizes, run.latency),
                 "step-with-messages",
-                "this is the whole step with messages: take away the step without them",
+                "your answer is the length of the step with messages: subtract the length of the step without messages",
             ),
             (
                 _makespan_of_run(run, *sizes, 0.0),
                 "step-without-messages",
-                "this is the whole step without messages: take it away from the step with them",
+                "your answer is the length of the step without messages: subtract it from the length of the step with messages",
             ),
             (
                 " or ".join(f"near(value, {_cost_of_latency(other, *sizes)!r}, 0.05)" for other in others),
                 "another-run",
-                f"this is the cost of messages with the times of another run: RUNS[{place}] is {run.model} with {run.microbatches} "
+                f"your answer is the cost of messages with the times of another run: RUNS[{place}] is {run.model} with {run.microbatches} "
                 "microbatches",
             ),
         ],
@@ -350,7 +358,7 @@ def _cost_of_latency(run: zero_bubble.ZeroBubbleRun, devices: int, microbatches:
     ],
 )
 def fastest_in_memory(answer: Any) -> Feedback:
-    """Judge an order of forwards and full backwards: it can run, keeps to the cap, and is at most 5 % longer than the shortest one."""
+    """Judge an order of forwards and full backwards. It must run, fit in the memory, and take at most 5 % more time than the shortest."""
     orders = require_orders(answer)
     drawing = Drawing(orders, OPEN_COSTS)
     try:
@@ -364,7 +372,7 @@ def fastest_in_memory(answer: Any) -> Feedback:
     over = [device for device, peak in enumerate(timeline.peak_activations) if peak > OPEN_CAP]
     if over:
         marked = [_op_that_holds(timeline, device, OPEN_CAP + 1) for device in over]
-        held = f"device {over[0]} holds {timeline.peak_activations[over[0]]:g} activations at once"
+        held = f"device {over[0]} holds {timeline.peak_activations[over[0]]:g} activations at the same time"
         memory = f"it has room for {OPEN_CAP}, and {marked[0]} is one too many"
         feedback = wrong("over-the-cap", f"this order takes {timeline.makespan:g} ms, but {held}: {memory}")
         return replace(feedback, drawing=replace(drawing, marked=tuple(marked)))
@@ -372,13 +380,13 @@ def fastest_in_memory(answer: Any) -> Feedback:
     if feedback.passed:
         return replace(feedback, drawing=replace(drawing, goal=_shortest_order()))
     if timeline.peak_activations[-1] > 1:
-        asked = "device 3 runs a forward ahead of its backwards: does device 3 wait for a backward from anybody?"
+        asked = "device 3 runs a forward ahead of its backwards: does device 3 wait for a backward of another device?"
         feedback = replace(feedback, messages=(*feedback.messages, asked))
     return replace(feedback, drawing=drawing)
 
 
 def _of_another_kind(schedule: Schedule) -> Feedback | None:
-    """Return the feedback on an order with other operations than the task asks for, or on other devices; else None."""
+    """Return the feedback on an order with wrong operations, sizes or places of stages; None if the task asks for orders of this kind."""
     split = next((op for op in schedule.ops if op.kind in "IW"), None)
     if split:
         return wrong("split-backward", f"{split} is a part of a backward: this task has forwards (F) and full backwards (B) only")
@@ -391,7 +399,7 @@ def _of_another_kind(schedule: Schedule) -> Feedback | None:
 
 
 def _distance(makespan: float) -> Feedback:
-    """Return the feedback on an order in the memory, by how much longer it takes than the shortest one."""
+    """Return the feedback on an order that fits in the memory. It depends on how much longer the order takes than the shortest order."""
     above = makespan / OPEN_OPTIMUM - 1
     took = f"legal, within the memory, and {makespan:g} ms long"
     if above > OPEN_WITHIN:
