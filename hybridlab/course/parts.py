@@ -1,4 +1,4 @@
-"""A student's own functions in later labs. A check that passes saves a function as a file, and ``part`` loads it again."""
+"""Use a student's functions in later labs. When a function passes its check, ``save`` writes the function to a file. ``part`` loads it."""
 
 import builtins
 import importlib.util
@@ -17,22 +17,22 @@ from typing import Any
 from hybridlab.checks import checked_text, short_repr
 from hybridlab.errors import HybridLabError
 
-FOLDER = "my_parts"  # beside the notebooks
-ELSEWHERE = "HYBRIDLAB_PARTS"  # an environment variable with the name of another folder
+FOLDER = "my_parts"  # the folder of saved functions, beside the notebooks
+ELSEWHERE = "HYBRIDLAB_PARTS"  # the environment variable that can name another folder
 
 
 @dataclass(frozen=True, repr=False)
 class Part:
-    """A function that a lab uses: the student's own function, or the library's as long as the student has not built one.
+    """A function that a lab uses: the student's own function, or the library's function if the student has not written one yet.
 
     Parameters
     ----------
     name : str
         The name of the function.
     function : callable or None
-        The function that a call of this object calls.
+        The function that runs when this object is called. None if there is neither a student's nor a library's function.
     source : Path or None
-        The file with the student's function, or None for the library's.
+        The file with the student's function; None if the function is the library's.
     """
 
     name: str
@@ -41,7 +41,7 @@ class Part:
 
     @property
     def own(self) -> bool:
-        """Whether the function is the student's own."""
+        """True if the function is the student's own, False if it is the library's."""
         return self.source is not None
 
     def __call__(self, *arguments: Any, **named: Any) -> Any:
@@ -58,20 +58,20 @@ class Part:
 
 
 def part(name: str, otherwise: Callable[..., Any] | None) -> Part:
-    """Return the student's own function of an earlier lab, or ``otherwise`` if that lab has not been passed yet.
+    """Return the student's own function from an earlier lab, or ``otherwise`` if no such function has been saved yet.
 
     Parameters
     ----------
     name : str
         The name of the function, such as ``"ring_all_reduce"``.
     otherwise : callable or None
-        The function to use in its place. With None there is no function until the student has built one.
+        The function to use until the student has written one. With None, a call of the result raises an error until then.
 
     Raises
     ------
     HybridLabError
-        The name cannot be that of a function, ``otherwise`` is neither a function nor None, the student's file cannot be run, or it does
-        not define the function. The message names the file and the line.
+        (1) ``name`` cannot be the name of a function. (2) ``otherwise`` is neither a function nor None. (3) The student's file raises an
+        error when it runs; the message names the file and the line. (4) The student's file does not define the function.
 
     Examples
     --------
@@ -94,9 +94,9 @@ def folder() -> Path:
 
 
 def save(name: str, function: Callable[..., Any], then: str = "") -> str:
-    """Save a function to a file of its own, with everything of the notebook that it uses.
+    """Save a function to a file, with all functions, classes, imports and values of the notebook that the function uses.
 
-    Return a sentence that names the file, or that says why the function was not saved.
+    Return a sentence that names the file, or that says why the function has not been saved. A failure raises no error.
 
     Parameters
     ----------
@@ -105,31 +105,32 @@ def save(name: str, function: Callable[..., Any], then: str = "") -> str:
     function : callable
         The function of the student.
     then : str
-        A line of code for the end of the file, which can replace the function by a changed one.
+        Python code for the end of the file. It can replace the function by a changed function with the same name.
     """
     path = folder() / f"{name}.py"
     try:
         title = f'"""{name}, saved when its check passed. `part` finds it here."""'
         text = f"{title}\n\n{source_of(function)}" + (f"\n\n{then}\n" if then else "")
-        # The file must run alone, without the notebook. A fault is found now, and not in a later lab.
+        # The file must run without the notebook. If it does not, the student learns it now, and not in a later lab.
         exec(compile(text, path.name, "exec"), {"__name__": name})  # noqa: S102 - the student's own code
         path.parent.mkdir(exist_ok=True)
-        # An interrupted write must not leave half a function, so the finished file replaces the old one in one operation.
+        # The text is first written to another file, which then replaces the old file in one operation. So an interrupt during the
+        # writing cannot leave a file with half a function.
         unfinished = path.with_suffix(".tmp")
         unfinished.write_text(text, encoding="utf-8")
         unfinished.replace(path)
-    except Exception as why:  # whatever goes wrong here, the check has passed, and the sentence says what went wrong
+    except Exception as why:  # the check has passed, so a problem with the file is reported in the sentence and raises no error
         return f"not saved for later labs: {why}"
     return f"saved as {path.as_posix()}, where `part` finds it"
 
 
 def source_of(function: Callable[..., Any]) -> str:
-    """Return the source of a function and of everything in its notebook that it uses, as the text of a module.
+    """Return the text of a module with the source of a function and of everything in its notebook that the function uses.
 
     Raises
     ------
     HybridLabError
-        The function uses a value that cannot be written as code, or its source is not known.
+        The function uses a value that cannot be written as Python code, or the source of the function is not known.
     """
     imports: dict[str, str] = {}
     pieces: dict[str, str] = {}
@@ -142,7 +143,7 @@ def _collect(function: Any, imports: dict[str, str], pieces: dict[str, str]) -> 
     name = function.__name__
     if name in pieces:
         return
-    # A variable of the function around it has no code of its own that could be written to the file.
+    # A variable of an outer function exists only while that function runs, so the file cannot define it.
     if getattr(function, "__closure__", None):
         raise HybridLabError(
             f"it uses {', '.join(function.__code__.co_freevars)} of the function around it; make it an argument", "not-saved"
@@ -152,37 +153,38 @@ def _collect(function: Any, imports: dict[str, str], pieces: dict[str, str]) -> 
     except (OSError, TypeError):
         raise HybridLabError(f"the source of {name} is not known", "no-source") from None
     pieces[name] = ""  # a function may call itself
-    # A class has no globals; those of its module are the same.
+    # A function knows its global names; for a class they are the names of its module.
     there = function.__globals__ if inspect.isfunction(function) else vars(sys.modules[function.__module__])
     for used in _globals_in(source):
         if used != name and used in there and used not in imports and used not in pieces:
             _add(used, there[used], there, imports, pieces)
     del pieces[name]
-    pieces[name] = source  # behind what it uses
+    pieces[name] = source  # a dict keeps the order of insertion, so the function stands after everything that it uses
 
 
 def _add(name: str, value: Any, there: dict[str, Any], imports: dict[str, str], pieces: dict[str, str]) -> None:
     """Add the code that gives ``name`` this ``value``: an import, the source of a function or class, or the value itself."""
     if isinstance(value, ModuleType):
         imports[name] = f"import {value.__name__}" if value.__name__ == name else f"import {value.__name__} as {name}"
-    # Public names come from hybridlab itself, because the modules behind them can change.
+    # Public names are imported from hybridlab itself, because a later version can move them to another module.
     elif getattr(sys.modules["hybridlab"], known := getattr(value, "__name__", ""), None) is value:
         imports[name] = _import("hybridlab", known, name)
-    # A saved function that uses another one loads that one again, so it follows when the student improves it.
+    # If the function uses another saved function, the file loads that one with part(). So it gets the version that was saved last.
     elif isinstance(value, Part):
         imports["Part"] = "from hybridlab import part"
         otherwise = "" if value.own else getattr(value.function, "__name__", "")
-        if otherwise.isidentifier():  # not that of a lambda
+        if otherwise.isidentifier():  # the name of a lambda, "<lambda>", is not an identifier
             _add(otherwise, value.function, there, imports, pieces)
         pieces[name] = f"{name} = part({value.name!r}, otherwise={otherwise if otherwise.isidentifier() else None})\n"
-    # Only names of the notebook need their source. All others can be imported.
+    # Only functions and classes of the notebook need their source in the file. All others can be imported.
     elif getattr(value, "__module__", None) == there.get("__name__") and (inspect.isfunction(value) or inspect.isclass(value)):
         _collect(value, imports, pieces)
     elif hasattr(value, "__module__") and hasattr(value, "__qualname__"):
         imports[name] = _import(value.__module__, value.__qualname__, name)
     else:
         written = repr(value)
-        # A value is plain if its repr is code that gives an equal value. An array or a random generator is not.
+        # The repr of a value can be written to the file if it is Python code for an equal value. This is not so for an array or a random
+        # generator.
         try:
             alike = eval(written, {}) == value  # noqa: S307 - the repr of a value of the student's own notebook
         except Exception:
@@ -197,7 +199,7 @@ def _import(module: str, name: str, alias: str) -> str:
 
 
 def _globals_in(source: str) -> list[str]:
-    """Return the names that a source takes from its surroundings, in alphabetical order."""
+    """Return the global names that a source uses but does not define itself, in alphabetical order."""
 
     def walk(table: symtable.SymbolTable) -> Iterator[str]:
         for symbol in table.get_symbols():
@@ -211,7 +213,7 @@ def _globals_in(source: str) -> list[str]:
 
 
 def _load(name: str, path: Path) -> Callable[..., Any]:
-    """Run a saved file and return the function with this name. Raise an error that names the line if this fails."""
+    """Run a saved file and return the function with this name. If the file fails, raise an error that names the failing line."""
     spec = importlib.util.spec_from_file_location(f"my_parts.{name}", path)
     if spec is None or spec.loader is None:
         raise HybridLabError(f"{path} is not a Python file", "unreadable-part")
@@ -219,7 +221,7 @@ def _load(name: str, path: Path) -> Callable[..., Any]:
     try:
         spec.loader.exec_module(module)
     except Exception as error:
-        # The traceback also has frames of the library; the student needs the line of this file.
+        # The traceback also has lines of libraries that the file calls. The student needs the line of this file.
         lines = [place.lineno for place in traceback.extract_tb(error.__traceback__) if place.filename == str(path)]
         where = f"line {lines[-1]} of {path}" if lines else str(path)
         raise HybridLabError(f"{where} raises {type(error).__name__}: {error}; correct the file, or delete it", "unreadable-part") from None

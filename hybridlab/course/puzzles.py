@@ -1,4 +1,4 @@
-"""Puzzles: a reader writes a schedule for given times and a given memory. A solver has proven how short the shortest one is."""
+"""Puzzles: a reader writes a schedule for given times and memory. A solver has proven the shortest makespan that a schedule can have."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -17,26 +17,26 @@ from hybridlab.simulation import simulate
 from hybridlab.timeline import Timeline
 
 YOUR_ORDER = "yours"  # the name of a schedule that a reader has written
-# Sums of the same times in another order differ by rounding, so two makespans are equal if their relative difference is at most this. The
-# script puzzle.js has the same number: the page and the library must agree on which goals are reached.
+# The largest relative difference of two makespans that count as equal: sums of the same times in another order differ by rounding
+# errors. The script puzzle.js has the same number, because it must decide in the same way which goals are reached.
 SAME_TIME = 1e-9
-SOONER = 1  # in the unit of the costs: the times of all puzzles are whole numbers, so a shorter order is shorter by at least 1
+SOONER = 1  # in the unit of the costs; the times of all puzzles are whole numbers, so a shorter schedule is shorter by at least 1
 
 
 @dataclass(frozen=True)
 class Goal:
-    """One goal of a puzzle. A schedule reaches it if it exceeds neither limit and reaches all goals before.
+    """One goal of a puzzle. A schedule reaches the goal if it exceeds neither limit and reaches all earlier goals of the puzzle.
 
     Parameters
     ----------
     name : str
         A short name, such as ``"optimum"``.
     words : str
-        What holds for the schedule, as the end of a sentence that begins with "the schedule".
+        The property that the goal asks for, as the end of a sentence that begins with "the schedule".
     makespan : float or None
-        The longest makespan that is accepted, in the unit of the costs; None if every makespan is.
+        The longest makespan that is accepted, in the unit of the costs; None if there is no limit.
     memory : int or None
-        The most activations that a device may hold; None if every number is accepted.
+        The most activations that a device may hold; None if there is no limit.
     """
 
     name: str
@@ -47,21 +47,21 @@ class Goal:
 
 @dataclass(frozen=True)
 class Standing:
-    """The judgement of a text: the goals that it reaches, and what is missing for the next one.
+    """The judgement of a reader's schedule: the goals that the schedule reaches, and what is missing for the next goal.
 
     Parameters
     ----------
     reached : tuple of str
-        The names of the goals that the text reaches, from the easiest one on.
+        The names of the goals that the schedule reaches, from the easiest goal on.
     code : str
-        ``"solved"`` if it reaches all goals. Else ``"misses-"`` and the name of the next goal, or the code of the fault for which the
-        text is not a schedule of this puzzle.
+        One of three: (1) ``"solved"`` if the schedule reaches all goals, (2) ``"misses-"`` and the name of the next goal, (3) the code of
+        the error if the text is not a schedule for this puzzle.
     sentence : str
-        What is missing for the next goal, or that nothing is missing.
+        What is missing for the next goal, or the statement that the puzzle is solved.
     timeline : Timeline or None
-        When each operation runs; None if the schedule cannot run.
+        The start and end of each operation; None if the schedule cannot run.
     too_many : tuple of Op
-        The first forward for which a device has no room, one for each device that holds too many activations.
+        For each device that holds too many activations, the first forward for which this device has no room.
     """
 
     reached: tuple[str, ...]
@@ -73,7 +73,7 @@ class Standing:
 
 @dataclass(frozen=True)
 class Puzzle:
-    """A size, times and a memory, for which a reader writes a schedule with one line for each device. Stage d is on device d.
+    """A puzzle: the reader writes a schedule for these sizes, times and memory, one line for each device. Stage d is on device d.
 
     Parameters
     ----------
@@ -84,16 +84,16 @@ class Puzzle:
     devices, microbatches : int
         The numbers of devices and microbatches that the schedule must have.
     costs : Costs
-        One setting. All times are whole numbers.
+        The times of operations and messages, for one setting. All times are whole numbers.
     memory : int
-        The most activations that a device may hold at once.
+        The most activations that a device may hold at the same time.
     split : bool
-        Whether a backward may be split into an input gradient (I) and a weight gradient (W). Full backwards (B) are allowed always.
+        Whether a backward may be split into an input gradient (I) and a weight gradient (W). Full backwards (B) are always allowed.
     start : str
         The text that the reader starts with. It does not reach the last goal.
     goals : tuple of Goal
-        The goals, from the easiest to the hardest. The first two are a complete schedule and one that can run. The last one is the
-        shortest makespan that any order has.
+        The goals, from the easiest to the hardest. Goal 1: the schedule is complete. Goal 2: it can run. The last goal: its makespan is the
+        shortest possible one.
 
     Examples
     --------
@@ -118,17 +118,17 @@ class Puzzle:
 
     @property
     def optimum(self) -> float:
-        """The makespan of the shortest order, in the unit of the costs."""
+        """The shortest possible makespan, in the unit of the costs."""
         return float(self.goals[-1].makespan or 0)
 
     def data(self) -> dict[str, Any]:
-        """Return the puzzle as plain values for the script of a page: texts, numbers, lists and dicts. None stands for no limit.
+        """Return the puzzle as plain values for the script puzzle.js: texts, numbers, lists and dicts. None means that there is no limit.
 
         Returns
         -------
         dict
-            Forward, backward and weight share have one value for each device; ``p2p`` and ``overlap`` are single numbers. ``memory`` is
-            the limit for every device. ``split`` says whether I and W are allowed. A device has one chunk.
+            The entries have the names of the parameters above. In ``costs``, the values of ``forward``, ``backward`` and
+            ``weight_share`` are lists with one number for each device; ``p2p`` and ``overlap`` are single numbers. ``chunks`` is always 1.
         """
         each = {name: np.broadcast_to(getattr(self.costs, name), self.devices).tolist() for name in ("forward", "backward", "weight_share")}
         return {
@@ -147,7 +147,7 @@ class Puzzle:
         }
 
     def judge(self, text: str) -> Standing:
-        """Return which goals a schedule reaches, and a sentence about the next one.
+        """Return which goals a schedule reaches, and a sentence about the next goal.
 
         Parameters
         ----------
@@ -157,17 +157,19 @@ class Puzzle:
         Raises
         ------
         HybridLabError
-            If the argument is not a text. A text never raises an error: its faults are part of the judgement.
+            If the argument is not a text. No text raises an error: if it is not a schedule, the judgement says why.
         """
         try:
             orders = split_text(checked_text(text, "the text of a schedule"))
-            # Schedule knows no puzzle, so it accepts such an operation or reports only a fault that follows from it.
+            # Schedule() does not know the puzzle. It accepts an operation that the puzzle does not allow, or its error names only a
+            # consequence of this operation. So these operations are looked for first.
             fault = self._foreign_operation(orders)
             if fault is not None:
                 return Standing((), *fault)
             schedule = Schedule(YOUR_ORDER, orders)
         except Deadlock as why:
-            # Only a complete schedule can have a deadlock: an operation that is missing is found before. So its size alone is checked.
+            # Schedule() finds a missing operation before a deadlock. So this schedule has all operations of its size, and it is complete
+            # if its size is that of the puzzle.
             whole = len(orders) == self.devices and len({op.microbatch for order in orders for (op,) in order}) == self.microbatches
             return Standing((self.goals[0].name,) if whole else (), why.code, str(why))
         except InvalidSchedule as why:
@@ -179,7 +181,7 @@ class Puzzle:
         return self._judge_timeline(simulate(schedule, self.costs))
 
     def _foreign_operation(self, orders: Turns) -> tuple[str, str] | None:
-        """Return the code and the sentence of the first operation that this puzzle does not have; None if it has all of them."""
+        """Return the code and the sentence for the first operation that this puzzle does not allow; None if it allows all of them."""
         for device, order in enumerate(orders):
             for turn in order:
                 op = turn[0]
@@ -196,11 +198,11 @@ class Puzzle:
         return None
 
     def _judge_timeline(self, timeline: Timeline) -> Standing:
-        """Return the goals that a schedule reaches if it has the size of this puzzle and can run."""
+        """Return the judgement of a schedule that has the size of this puzzle and can run."""
         reached: list[str] = []
         peak = timeline.peak_activations
         for goal in self.goals:
-            # Without a limit, the largest peak is the limit, so no device is over it.
+            # if the goal has no limit, the largest peak serves as limit, so no device exceeds it
             over = np.flatnonzero(peak > (peak.max() if goal.memory is None else goal.memory)).tolist()
             if over:
                 ops = tuple(_one_too_many(timeline, device, self.memory) for device in over)
@@ -216,13 +218,13 @@ class Puzzle:
         return Standing(tuple(reached), "solved", f"this order takes {self._time(timeline.makespan)}: {proven}", timeline)
 
     def _time(self, time: float) -> str:
-        """Return a time with the unit of the costs as text."""
+        """Return the text of a time with its unit."""
         return f"{time:g} {self.costs.unit}"
 
 
 def _one_too_many(timeline: Timeline, device: int, memory: int) -> Op:
     """Return the first forward for which a device has no room."""
-    # Activations rise at the start of a forward only, so the earliest row above the limit is a forward.
+    # The number of activations increases only at the start of a forward, so the earliest operation above the limit is a forward.
     rows = np.flatnonzero((timeline.device == device) & (timeline.activations > memory))
     return timeline.ops[int(rows[np.argmin(timeline.start[rows])])]
 
@@ -231,12 +233,12 @@ def _longest_pause(timeline: Timeline) -> str:
     """Return a sentence about the longest idle time between two operations of a device, or an empty text if no device is ever idle."""
     waits = []
     for device in range(timeline.schedule.devices):
-        rows = np.flatnonzero(timeline.device == device)  # in the order in which the device runs them
+        rows = np.flatnonzero(timeline.device == device)  # the rows are in the order in which the device runs the operations
         idle = timeline.start[rows][1:] - timeline.end[rows][:-1]
         place = int(np.argmax(idle))
         waits.append((float(idle[place]), device, int(rows[place]), int(rows[place + 1])))
     longest, device, before, after = max(waits, key=lambda wait: wait[0])
-    if longest < SAME_TIME * timeline.makespan:  # such an idle time comes from rounding
+    if longest < SAME_TIME * timeline.makespan:  # so short an idle time is a rounding error
         return ""
     unit = f" {timeline.unit}" if timeline.unit else ""
     times = f"from {timeline.end[before]:g} to {timeline.start[after]:g}{unit}"
@@ -244,24 +246,24 @@ def _longest_pause(timeline: Timeline) -> str:
 
 
 def _time_in_rounds(size: int, devices: int, microbatches: int, costs: Costs) -> float:
-    """Return the makespan of rounds of 1F1B with ``size`` microbatches each, where a round starts when the one before has ended."""
+    """Return the makespan of rounds of 1F1B with ``size`` microbatches each. A round starts when the previous round has ended."""
     return microbatches / size * float(simulate(build("1f1b", devices, size), costs).makespan)
 
 
 def _each_alone(devices: int, microbatches: Iterable[int]) -> str:
-    """Return the text of a schedule that starts each microbatch when the one before has ended."""
+    """Return the text of a schedule that starts each microbatch when the previous microbatch has ended."""
     return "\n".join(f"device {d}: " + " ".join(f"{d}F{m} {d}B{m}" for m in microbatches) for d in range(devices))
 
 
 def _all_forwards_first(devices: int, microbatches: int) -> str:
-    """Return the text of a schedule that runs all forwards first, then the backwards, each split into I and W."""
+    """Return the text of a schedule in which each device runs all forwards, then all backwards. Each backward is split into I and W."""
     numbers = range(microbatches)
     parts = [[f"F{m}" for m in numbers], [f"{kind}{m}" for m in numbers for kind in "IW"]]
     return "\n".join(f"device {d}: " + " ".join(f"{d}{op}" for part in parts for op in part) for d in range(devices))
 
 
 def _goals(memory: int, *faster: tuple[str, str, float], optimum: float) -> tuple[Goal, ...]:
-    """Return the goals of a puzzle: three that all puzzles have, those in ``faster`` as (name, words, makespan), and the optimum."""
+    """Return the goals of a puzzle: (1) three that all puzzles have, (2) ``faster``, as (name, words, makespan), (3) the optimum."""
     return (
         Goal("complete", "has every operation once"),
         Goal("runs", "can run: no device waits for ever"),
@@ -313,7 +315,7 @@ def _little_memory() -> Puzzle:
 
 
 def _one_more_activation() -> Puzzle:
-    # F, I and W take 12, 10 and 6 ms
+    # with these costs, F takes 12 ms, I takes 10 ms and W takes 6 ms
     devices, microbatches, costs, memory = 4, 6, Costs(forward=12, backward=16, weight_share=0.375), 5
     return Puzzle(
         "one-more-activation",
@@ -348,12 +350,12 @@ def _unequal_devices() -> Puzzle:
 
 
 def _named_goals(devices: int, microbatches: int, costs: Costs) -> list[tuple[str, str, float]]:
-    """Return two goals as (name, words, makespan): as short as 1F1B, and shorter than ZB-H1."""
+    """Return two goals as (name, words, makespan): "as short as 1F1B" and "shorter than ZB-H1"."""
     plain, split = (float(simulate(build(name, devices, microbatches), costs).makespan) for name in ("1f1b", "zb-h1"))
     return [("1f1b", "is as short as 1F1B", plain), ("beats-zb-h1", f"is shorter than ZB-H1, which takes {split:g} ms", split - SOONER)]
 
 
-# hybridlab.bound.optimum has proven the makespan of each last goal; a test proves it again.
+# The makespan of each last goal comes from hybridlab.bound.optimum, which has proven it. A test repeats the proof.
 PUZZLES: Mapping[str, Puzzle] = MappingProxyType(
     {each.name: each for each in (_two_devices(), _little_memory(), _one_more_activation(), _unequal_devices())}
 )

@@ -1,4 +1,4 @@
-"""The tasks of all labs. ``check`` judges an answer, and returns sentences for the student and a code."""
+"""The tasks of all labs. ``check`` judges an answer to a task, and returns sentences for the student and the code of the mistake."""
 
 from importlib import import_module
 from pkgutil import iter_modules

@@ -1,4 +1,7 @@
-"""Values that travel between the grader and a student's process as JSON: plain values and arrays of numbers, nothing else."""
+"""Convert values to JSON and back, for messages between the grader and the process that runs a student's program (the worker).
+
+Only plain values and arrays of numbers are sent. For any other value, the other process learns only the name of its type.
+"""
 
 import base64
 import binascii
@@ -10,25 +13,28 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
-DEEPEST = 20  # levels of lists within lists
-MOST_BITS = 4096  # bits of a whole number, or 1,233 digits; Python reads at most 4,300 digits of a text
-MOST_VALUES = 1_000_000  # values of a range, or along one axis of an array; a line of the worker has no room for so many
-MOST_KEYS = 1000  # keys of a set or dict that are not text: numbers can be chosen so that a search compares all of them
-DTYPE = re.compile(r"[<>|=]?[biuf]\d{1,2}")  # numpy accepts more texts, and some of them raise errors of other types
-PLAIN_KINDS = "biuf"  # kinds of numpy's types: truth values, whole numbers and floats
+DEEPEST = 20  # the most levels of lists within lists
+MOST_BITS = 4096  # the most bits of a whole number. They are 1,233 digits; Python converts a text of at most 4,300 digits to an int
+# The most values of a range, or along one axis of an array. A message from a worker has no room for the numbers of a longer axis.
+MOST_VALUES = 1_000_000
+# The most keys of a set or a dict with keys that are not text. A program can choose numbers with equal hashes; each search for a key then
+# compares all keys.
+MOST_KEYS = 1000
+DTYPE = re.compile(r"[<>|=]?[biuf]\d{1,2}")  # numpy accepts more texts, but some of them raise errors of unexpected types
+PLAIN_KINDS = "biuf"  # the kinds of numpy types that are sent: truth values (b), whole numbers (i, u) and floats (f)
 
 Json = Any
 
 
 def strict(array: Any) -> Any:
-    """Return an array that raises an error for invalid operations, such as 0 / 0, even if the program silences numpy's warnings."""
+    """Return an array that raises an error for an invalid operation such as 0 / 0, even if the program switches numpy's warnings off."""
     return array.view(_strict_arrays())
 
 
 @functools.cache
 def _strict_arrays() -> Any:
     """Return the class of arrays that raise an error for invalid operations."""
-    import numpy  # here, so that a worker whose program does not use it starts faster
+    import numpy  # imported here, so that a worker starts faster if its program does not use numpy
 
     def plain(value: Any) -> Any:
         return value.view(numpy.ndarray) if isinstance(value, Strict) else value
@@ -47,7 +53,7 @@ def _strict_arrays() -> Any:
 
 
 class Opaque:
-    """A value of the other process, of which only the name of the type is known here."""
+    """A value of the other process that cannot be sent. This process knows only the name of its type."""
 
     def __init__(self, type_name: str) -> None:
         self.type_name = type_name
@@ -57,16 +63,18 @@ class Opaque:
 
 
 def encoded(value: Any, keep: Callable[[Any], Json] | None = None, depth: int = 0) -> Json:
-    """Return a value as JSON. Texts, numbers and lists stay as they are. A value of another type becomes a dict with one name.
+    """Return a value as JSON. Texts, numbers and lists do not change. A value of another type becomes a dict with one entry, its type.
 
     Parameters
     ----------
     value : Any
-        Plain values, arrays of numbers, and lists, tuples, sets and dicts of them. Any other value becomes the name of its type.
+        Plain values, arrays of numbers, and lists, tuples, sets and dicts of them. For any other value, the JSON has only the name of its
+        type.
     keep : callable, optional
-        A function that returns the JSON for another value, such as a function, or None.
+        Takes a value of any other type, such as a function, and returns JSON for this value. If it returns None, the JSON has only the
+        name of the type.
     depth : int
-        The number of lists that this value is in.
+        The number of lists and other collections around this value; 0 for the whole value.
 
     Examples
     --------
@@ -76,7 +84,7 @@ def encoded(value: Any, keep: Callable[[Any], Json] | None = None, depth: int = 
     {'opaque': 'object'}
     """
     kind = type(value)
-    if value is None or kind is bool or kind is float or kind is str:  # subclasses, such as an IntEnum, are not plain
+    if value is None or kind is bool or kind is float or kind is str:  # an object of a subclass, such as an IntEnum, is not plain
         return value
     if kind is int:
         return value if value.bit_length() <= MOST_BITS else {"opaque": "whole number of too many digits"}
@@ -92,11 +100,11 @@ def encoded(value: Any, keep: Callable[[Any], Json] | None = None, depth: int = 
         return {"range": [value.start, value.stop, value.step]}
     if value is ...:
         return {"dots": 0}
-    # Both become a Fraction, which is exact. NaN and infinity have no ratio.
+    # A Decimal becomes a Fraction, too, which is exact. NaN and infinity have no integer ratio, so they are not sent.
     if kind is Fraction or (kind is Decimal and value.is_finite()):
         return {"fraction": [encoded(number) for number in value.as_integer_ratio()]}
     numpy = sys.modules.get("numpy")
-    # The name is compared first, because the function imports numpy.
+    # The name of the class is compared first, because the call of _strict_arrays imports numpy, which takes time.
     if kind.__name__ == "Strict" and kind is _strict_arrays():
         return {"strict": encoded(value.view(numpy.ndarray))}  # type: ignore[union-attr]
     if numpy is not None and (kind is numpy.ndarray or isinstance(value, numpy.generic)) and value.dtype.kind in PLAIN_KINDS:
@@ -107,19 +115,20 @@ def encoded(value: Any, keep: Callable[[Any], Json] | None = None, depth: int = 
 
 
 def decoded(content: Json, find: Callable[[str, Json], Any] | None = None) -> Any:
-    """Return the value that :func:`encoded` has turned into JSON.
+    """Return the value from the JSON that :func:`encoded` has returned.
 
     Parameters
     ----------
     content : JSON
         The value as JSON.
     find : callable, optional
-        A function that takes the name and the content of the JSON from ``keep``, and returns the value.
+        Takes JSON that ``keep`` has returned, as two arguments: the name of its only entry, and the content of this entry. Returns the
+        value.
 
     Raises
     ------
     ValueError
-        The content does not have this form.
+        The content is not JSON from :func:`encoded`.
 
     Examples
     --------
@@ -134,7 +143,7 @@ def decoded(content: Json, find: Callable[[str, Json], Any] | None = None) -> An
         raise ValueError("a value must have one name for its type")
     ((name, inner),) = content.items()
     try:
-        # The content comes from a student's program, which must not be able to slow the grader down.
+        # The content comes from a student's program, which could choose the keys of a set or dict so that it takes very long to build.
         if name in ("set", "frozenset", "dict") and len(inner) > MOST_KEYS and not _by_text(name, inner):
             return Opaque(name)
         if name in ("tuple", "set", "frozenset"):
@@ -162,21 +171,21 @@ def decoded(content: Json, find: Callable[[str, Json], Any] | None = None) -> An
 
 
 def _by_text(name: str, inner: list[Any]) -> bool:
-    """Return whether this is a dict with texts as keys. Python chooses the hashes of texts at random, so nobody can choose them."""
+    """Return whether this is a dict with texts as keys. Python hashes texts with a random seed, so no program can choose equal hashes."""
     return name == "dict" and all(type(key) is str for key, _ in inner)
 
 
 def _array(name: str, dtype: str, shape: list[int], content: str) -> Any:
-    """Return the array or the number of numpy that JSON describes, or raise ValueError."""
+    """Return the array or numpy number that JSON describes. Raise a ValueError if it describes neither."""
     import numpy
 
     if not DTYPE.fullmatch(dtype):
         raise ValueError("an array must have numbers")
-    # An array without numbers, shape (0, 10**12), needs no bytes, but programs that walk over it would never end.
+    # An array of shape (0, 10**12) has no numbers and so needs no bytes, but a loop over its long axis would never end.
     if max(shape, default=0) > MOST_VALUES:
         raise ValueError("an axis of an array is too long")
     kind = numpy.dtype(dtype)
     array = numpy.frombuffer(base64.b64decode(content, validate=True), kind).reshape(shape).copy()
     if kind.kind == "b":
-        array = array.view(numpy.uint8) != 0  # the byte can be any, but a truth value is 0 or 1
+        array = array.view(numpy.uint8) != 0  # a truth value must be stored as 0 or 1, but this byte can be any
     return array if name == "array" else array[()]

@@ -1,1 +1,1 @@
-"""What all labs share: tasks and their checks, the answers that they read, students with their own variants, pictures of answers."""
+"""What all labs share: tasks, checks of answers, variants of the tasks for each student, and pictures of answers."""

@@ -66,7 +66,7 @@ def plain_values(answer: Any, depth: int = 0) -> Any:
     if type(answer) in (Schedule, Op):
         answer = str(answer)
     if type(answer) is str and len(answer) > LONGEST_TEXT:
-        raise HybridLabError(f"an answer of {len(answer):,} characters is too long: at most {LONGEST_TEXT:,} are read", "too-long")
+        raise HybridLabError(f"your answer has {len(answer):,} characters, and an answer may have at most {LONGEST_TEXT:,}", "too-long")
     if type(answer) in _PLAIN:
         return answer
     if type(answer) in _NUMPY:
@@ -80,7 +80,8 @@ def plain_values(answer: Any, depth: int = 0) -> Any:
         size = answer.size if type(answer) is np.ndarray else len(answer)
         if depth == DEEPEST or size > MOST_VALUES:
             raise HybridLabError(
-                f"an answer holds at most {MOST_VALUES:,} values, in lists {DEEPEST} deep: {short_repr(answer)}", "too-large"
+                f"a list may have at most {MOST_VALUES:,} values, and an answer at most {DEEPEST} levels of lists: {short_repr(answer)}",
+                "too-large",
             )
         if type(answer) is dict:
             # DEEPEST: with this depth a list or another collection raises an error, because it cannot be a key
@@ -91,7 +92,7 @@ def plain_values(answer: Any, depth: int = 0) -> Any:
         plain = [plain_values(value, depth + 1) for value in values]
         return Unordered(_in_order(plain)) if type(answer) in (set, frozenset) else plain
     other = type(answer).__name__[:40]
-    raise HybridLabError(f"an answer is text, a number, a schedule, or a list or dict of them, not of type {other}", "wrong-type")
+    raise HybridLabError(f"an answer is text, a number, a schedule, or a list or dict of them, not a value of type {other}", "wrong-type")
 
 
 def _as_float(number: Fraction | Decimal) -> float:
@@ -175,7 +176,7 @@ def require_numbers(value: Any, count: int, what: str, example: str = "12.5", na
     if not isinstance(value, list):
         raise HybridLabError(f"{wanted}, not {short_repr(value)}", "not-a-list")
     if isinstance(value, Unordered):
-        raise HybridLabError(f"{wanted}, and their order matters: a set has none, so hand in a list", "no-order")
+        raise HybridLabError(f"{wanted}, and their order matters: a set has no order, so hand in a list", "no-order")
     if len(value) != count:
         raise HybridLabError(f"{wanted}, but there are {len(value)}", "wrong-length")
     return [require_number(each, f"the {name}", example) for each, name in zip(value, names or [what] * count, strict=True)]
@@ -242,7 +243,8 @@ def require_orders(value: Any) -> Orders:
         value = list(value.values())
     if isinstance(value, Unordered) or not isinstance(value, (str, list)):
         raise HybridLabError(
-            f"orders are one line of operations a device, such as {EXAMPLE_ORDER!r}, not {short_repr(value)}", "not-a-list"
+            f"the answer has one line of operations for each device, such as {EXAMPLE_ORDER!r}, and is not {short_repr(value)}",
+            "not-a-list",
         )
     if isinstance(value, list) and all(isinstance(line, str) and (len(line.split()) != 1 or ":" in line) for line in value):
         value = "\n".join(value)

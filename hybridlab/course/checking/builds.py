@@ -31,7 +31,7 @@ PUBLIC_SEED = 0  # the seed for the cases of the public check, which are the sam
 SOLUTION = "solution"  # the name of each worked solution's function; a function with this name is not saved for later labs
 KEEPS_ITS_STATE = (
     "when it is called again for {}, after the call for {}, your function returns something else than the first time: "
-    "a list outside the function, or a default such as `result=[]`, keeps what earlier calls have put into it"
+    "a list outside the function, or a default such as `result=[]`, keeps what earlier calls have added; make a new list in each call"
 )
 WITHOUT_THE_TWIST = "your function does the task as it stands in the text, without your own change"
 MOST_STEPS = 3_000_000  # the most lines of code that one call may execute if it may never end; they take about a second
@@ -200,7 +200,8 @@ class Build:
         """Return the feedback on a function. If the function fails a case, the feedback describes the first failed case."""
         if not callable(function):
             raise HybridLabError(
-                f"the answer is a function {self.signature}: hand in its name, not {short_repr(function)}", "not-a-function"
+                f"the answer is a function {self.signature}: give its name without quotes and brackets, not {short_repr(function)}",
+                "not-a-function",
             )
         if self.twist is None or self.untwisted is None:
             return self._check(function, seed)
@@ -249,7 +250,7 @@ class Build:
             passed = replace(feedback, messages=(self.lesson, *feedback.messages))
         used = next((name for name in self.without if name in names_in(function)), None)
         if used:
-            return wrong("not-your-own", f"the results are right, but the library makes them: write the function without its `{used}`")
+            return wrong("not-your-own", f"your results are right, but the library computes them: write your function without `{used}`")
         tried = f"right in all {counted(len(cases), 'case')}, from {cases[0].words} to {cases[-1].words}"
         return replace(passed, messages=(*passed.messages, tried))
 

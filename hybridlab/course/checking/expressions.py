@@ -136,12 +136,12 @@ def parsed(text: str) -> Node:
     ('>', ('+', ('at', ('name', 'value'), 0), 1), ('name', 'most'))
     >>> parsed("value.real")
     Traceback (most recent call last):
-    hybridlab.errors.HybridLabError: the expression 'value.real' has 'value.real', which pages cannot evaluate
+    hybridlab.errors.HybridLabError: the expression 'value.real' has 'value.real', which the script on the site cannot evaluate
     """
     try:
         return _node(ast.parse(text.strip(), mode="eval").body, text)
     except (SyntaxError, RecursionError, MemoryError):  # the last two errors come from too many nested brackets
-        raise HybridLabError(f"{text!r} is no expression: write one such as 'value < 3'", "no-expression") from None
+        raise HybridLabError(f"{text!r} is not an expression: write one such as 'value < 3'", "no-expression") from None
 
 
 def _node(tree: ast.AST, text: str) -> Node:
@@ -172,7 +172,9 @@ def _node(tree: ast.AST, text: str) -> Node:
             return "list", *of(*items)
         case ast.Call(ast.Name(name), operands, []) if name not in LAZY:
             return name, *of(*operands)
-    raise HybridLabError(f"the expression {text!r} has {ast.unparse(tree)!r}, which pages cannot evaluate", "unknown-operation")
+    raise HybridLabError(
+        f"the expression {text!r} has {ast.unparse(tree)!r}, which the script on the site cannot evaluate", "unknown-operation"
+    )
 
 
 def evaluated(node: Node, names: Names) -> Any:
@@ -212,7 +214,9 @@ def sentence_parts(sentence: str) -> tuple[str | tuple[Node, str], ...]:
     texts = FIELD.split(sentence)  # its items are: text, expression, format, text, expression, format, ..., text
     for text, form in zip(texts[::3], [*texts[2::3], None], strict=True):
         if "{" in text or "}" in text or not (form is None or FORMAT.fullmatch(form)):
-            raise HybridLabError(f"a field in a sentence is such as {{value}} or {{value:.2f}}: {short_repr(sentence)}", "no-field")
+            raise HybridLabError(
+                f"a field in a sentence has a form such as {{value}} or {{value:.2f}}, not: {short_repr(sentence)}", "no-field"
+            )
     parts: list[str | tuple[Node, str]] = []
     for text, expression, form in zip(texts[::3], [*texts[1::3], ""], [*texts[2::3], None], strict=True):
         parts += [text] if text else []
@@ -327,10 +331,10 @@ def formula_of(text: str, names: Collection[str], what: str) -> Callable[..., in
     3
     >>> formula_of("(r - s) % N", ("r", "s", "D"), "the rule")
     Traceback (most recent call last):
-    hybridlab.errors.HybridLabError: the rule has a name 'N': it knows D, r, s
+    hybridlab.errors.HybridLabError: the rule uses the name 'N': use only D, r, s
     """
     if len(text) > LONGEST_FORMULA:
-        raise HybridLabError(f"{what} has {len(text)} characters: at most {LONGEST_FORMULA} are read", "too-long")
+        raise HybridLabError(f"{what} has {len(text)} characters, and may have at most {LONGEST_FORMULA}", "too-long")
     joined = RUN_TOGETHER.search(text)
     if joined or not FORMULA_SIGNS.fullmatch(text):
         advice = f"write {joined[0][0]} * {joined[0][1]}" if joined else "write it with + - * // % and brackets"
@@ -359,9 +363,9 @@ def _require_arithmetic(node: Node, names: Collection[str], what: str) -> None:
     match node:
         case ("name", name):
             if name not in names:
-                raise HybridLabError(f"{what} has a name {name!r}: it knows {', '.join(sorted(names))}", "unknown-name")
+                raise HybridLabError(f"{what} uses the name {name!r}: use only {', '.join(sorted(names))}", "unknown-name")
         case ("/", *_):
-            raise HybridLabError(f"{what} divides with /, which leaves fractions: take // or %", "true-division")
+            raise HybridLabError(f"{what} divides with /, which can give fractions: use // or %", "true-division")
         case (operation, *operands) if operation in ARITHMETIC:
             for operand in operands:
                 _require_arithmetic(operand, names, what)
@@ -371,4 +375,4 @@ def _require_arithmetic(node: Node, names: Collection[str], what: str) -> None:
 
 
 def _not_arithmetic(what: str) -> HybridLabError:
-    return HybridLabError(f"{what} may have names, whole numbers, + - * // % and brackets, nothing else", "not-arithmetic")
+    return HybridLabError(f"{what} may contain only names, whole numbers, + - * // % and brackets", "not-arithmetic")

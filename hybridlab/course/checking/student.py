@@ -112,7 +112,7 @@ class Student:
         """
         task = TASKS[known_name(key, TASKS, "task")]
         if task.kind != "build":
-            raise HybridLabError(f"{key} asks for no function: only a task for a function has a twist", "not-a-build")
+            raise HybridLabError(f"{key} does not ask for a function, and only a task that asks for a function has a twist", "not-a-build")
         if not callable(function):
             raise HybridLabError(f"function must be a function, not {short_repr(function)}", "not-a-function")
         twist = task.personal(self.seed(key)).data.twist
