@@ -1,4 +1,4 @@
-"""A search for the best schedule for given times, and the ranking of all schedules for them."""
+"""A search for the best schedule for given times of operations, and a ranking of all schedules for these times."""
 
 from hybridlab.automatic.for_times import ScheduleForTimes, schedule_for
 from hybridlab.automatic.ranking import Ranked, Ranking, rank

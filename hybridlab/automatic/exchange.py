@@ -1,4 +1,4 @@
-"""Local search: operations on the critical path change places, and the step becomes shorter."""
+"""Local search: it moves operations on the critical path to other positions, to shorten the step."""
 
 import math
 import random
@@ -7,26 +7,27 @@ from collections.abc import Iterator, Sequence
 from hybridlab.automatic.problem import Order, OrderProblem, Times
 from hybridlab.errors import HybridLabError
 
-Move = tuple[int, int, int]  # on this device, the operation at the first position goes to the second position
-HOT, COLD = 0.02, 0.0005  # the typical limit of an attempt, as a part of the makespan: in the first attempt and in the last
-FAR = (1, 2, 4)  # an operation moves by this many positions, or to the end of its block
+Move = tuple[int, int, int]  # (device, old position, new position)
+HOT, COLD = 0.02, 0.0005  # mean of the random limit in the first and in the last attempt; share of the makespan
+FAR = (1, 2, 4)  # an operation moves by one of these numbers of positions, or to an end of its block
 
 
 def exchanges(problem: OrderProblem, orders: Sequence[Order], attempts: int, seed: int) -> Iterator[list[Order]]:
     """Yield the best orders so far after each attempt to shorten the step.
 
-    The method is simulated annealing. An attempt moves one operation within a block of the critical path. A block has operations that one
-    device runs without a break, and that delay the end of the step. Other moves cannot make the step shorter. A move is undone if it
-    exceeds the memory, if devices would wait for ever, or if the step becomes longer by more than a random limit, which falls with time.
+    The method is simulated annealing. An attempt moves one operation within a block of the critical path. A block is a sequence of
+    operations on the critical path that one device runs without a break. Other moves cannot make the step shorter. A move is undone in
+    three cases: (1) the order exceeds the memory; (2) devices would wait for ever; (3) the step becomes longer by more than a random limit.
+    The limit falls with every attempt.
 
     Parameters
     ----------
     problem : OrderProblem
-        The operations.
+        The operations to order.
     orders : sequence of list of int
-        Orders that can run; they are not changed.
+        Orders that can run. The function does not change them.
     attempts : int
-        Number of attempts.
+        Number of attempts to shorten the step.
     seed : int
         Seed of the random choices.
     """
@@ -35,17 +36,17 @@ def exchanges(problem: OrderProblem, orders: Sequence[Order], attempts: int, see
     if ran is None:
         raise HybridLabError("a local search needs orders that can run, and in these the devices wait for ever", "deadlock")
     now, current = max(ran[1]), [list(order) for order in orders]
-    best, best_orders = now, list(map(list, current))  # copies, because ``current`` changes in place
+    best, best_orders = now, list(map(list, current))  # copies, because the loop changes ``current`` in place
     moves = _moves(problem, current, *ran, chance)
     limit, cooling = HOT * now, (COLD / HOT) ** (1 / max(1, attempts))
     for _ in range(attempts):
         limit *= cooling
-        if moves:  # a path can have no block in which two operations may change places
+        if moves:  # without moves, no block of the path has two operations that may change places
             device, here, there = chance.choice(moves)
             order = current[device]
             order.insert(there, order.pop(here))
             ran = problem.run(current) if problem.fits(order) else None
-            # The limit is exponentially distributed with the mean ``limit``: Metropolis's rule. The 1.0 - avoids log(0).
+            # Metropolis's rule: the random limit has an exponential distribution with the mean ``limit``. 1.0 - random() avoids log(0).
             if ran and max(ran[1]) <= now - limit * math.log(1.0 - chance.random()):
                 now = max(ran[1])
                 if now < best:
@@ -57,7 +58,7 @@ def exchanges(problem: OrderProblem, orders: Sequence[Order], attempts: int, see
 
 
 def _moves(problem: OrderProblem, orders: Sequence[Order], start: Times, end: Times, chance: random.Random) -> list[Move]:
-    """Return the moves within the blocks of one critical path, which is followed from the end of the step to its beginning."""
+    """Return the possible moves within the blocks of one critical path. The function follows the path from its end to its beginning."""
     source, delay, makespan = problem.source, problem.delay, max(end)
     device = chance.choice([each for each, order in enumerate(orders) if end[order[-1]] == makespan])
     place = len(orders[device]) - 1
@@ -67,9 +68,9 @@ def _moves(problem: OrderProblem, orders: Sequence[Order], start: Times, end: Ti
         while True:
             operation = order[place]
             given = source[operation]
-            # whether its message came just then; exact, because ``run`` has computed the start as this very sum
+            # whether the operation started when its message arrived; == is exact, because ``run`` computes the start as this sum
             waited = given < problem.size and problem.device[given] != device and end[given] + delay[operation] == start[operation]
-            # if both the device and the message were late, either is on a critical path
+            # if the device and the message were ready at the same time, choose one of the two critical paths at random
             if place == 0 or end[order[place - 1]] < start[operation] or (waited and chance.random() < 0.5):
                 break
             place -= 1
@@ -81,7 +82,7 @@ def _moves(problem: OrderProblem, orders: Sequence[Order], start: Times, end: Ti
 
 
 def _moves_in_block(problem: OrderProblem, order: Order, device: int, first: int, last: int) -> list[Move]:
-    """Return moves of the operations at the positions from ``first`` to ``last``; no operation passes one of its own line."""
+    """Return moves of the operations from position ``first`` to ``last``. The microbatches of the same stage and kind stay in order."""
     microbatches = problem.template.microbatches
     moves = []
     for here in range(first, last + 1):

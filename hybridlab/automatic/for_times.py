@@ -1,4 +1,4 @@
-"""The search for a schedule for given times: the best of the registry, then a greedy scheduler, local search, and a solver."""
+"""The search for a schedule for given times: first the registry, then a greedy scheduler, then local search, then a solver."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -19,26 +19,26 @@ from hybridlab.progress import with_progress
 from hybridlab.schedule import Schedule
 from hybridlab.simulation import latencies, simulate
 
-WORK = 2_500_000  # operations that a search looks at in one second of effort
-TRIES = 300  # the most attempts of a local search for each operation; after that, more hardly ever help
-LOCAL = 0.5  # the part of the effort for local search; the rest is for the solver
+WORK = 2_500_000  # operations that a local search computes in one second of effort
+TRIES = 300  # largest number of attempts of a local search for each operation; further attempts rarely help
+LOCAL = 0.5  # share of the effort for local search; the solver gets the rest
 NAME = "made for these times"
 
 
 @dataclass(frozen=True, init=False, eq=False, repr=False)
 class ScheduleForTimes(Schedule):
-    """A schedule that :func:`schedule_for` has found, with its distance to a proven lower bound.
+    """A schedule that :func:`schedule_for` has found, with a proven lower bound of its makespan.
 
     Parameters
     ----------
     makespan : float
-        The makespan with the times for which the schedule was searched, in the unit of the costs.
+        The makespan of the schedule with the given times, in the unit of the costs.
     bound : float
-        No order with this memory and these chunks is shorter.
+        A lower bound: every order with this memory and this number of chunks takes at least this time.
     proven : bool
-        Whether it is proven that no order is shorter than ``makespan``.
+        Whether the search has proven that no order is shorter than ``makespan``.
     summary : str
-        A sentence that says how the search ended.
+        A sentence about the end of the search.
     """
 
     makespan: float
@@ -48,7 +48,7 @@ class ScheduleForTimes(Schedule):
 
     @property
     def gap(self) -> float:
-        """The distance to the bound, makespan / bound - 1."""
+        """The relative distance to the bound, makespan / bound - 1."""
         return self.makespan / self.bound - 1 if self.bound else 0.0
 
 
@@ -65,51 +65,53 @@ def schedule_for(
     seed: int = 0,
     progress: bool | None = None,
 ) -> ScheduleForTimes:
-    """Return a schedule for these times: its makespan is the shortest that the search finds, and it never needs more than ``memory``.
+    """Return the schedule with the shortest makespan that the search finds for these times and this memory.
 
-    The search has four parts. It takes the best schedule of the registry that fits. It runs a greedy scheduler in the manner of Zero
-    Bubble with up to 240 policies. It improves the best order by local search. Then the solver of OR-tools, if it is installed,
-    looks for a shorter order or a proof. Of several orders with the same makespan, the one with the shortest ``device_span`` is taken.
+    The search has four parts: (1) it simulates all schedules of the registry that fit; (2) it runs a greedy scheduler, similar to that of
+    Zero Bubble, with up to 240 policies; (3) it improves the best order by local search; (4) if OR-tools is installed, its solver looks for
+    a shorter order or for a proof that none exists. If several orders have the same makespan, the search takes the order with the shortest
+    ``device_span``.
 
-    The result has one copy of the weights and is never longer than a schedule of the registry that has one copy of the weights, as many
-    chunks, and no more memory. The same arguments give the same schedule, on every machine.
+    The result has one copy of the weights. It is never longer than a schedule of the registry with one copy of the weights, the same number
+    of chunks and no more memory. The same arguments give the same schedule on every machine.
 
     Parameters
     ----------
     costs : Costs
-        The measured times, one setting: those of each device, or of each stage. With two chunks on K devices, 2K stages are needed.
+        The measured times of each device or of each stage, for one setting. K devices with two chunks each need the times of 2K stages.
     microbatches : int
         Number of microbatches.
     memory : number or sequence of numbers, optional
-        The largest number of activations that a device may hold: one number for all devices, or one for each. It is counted as in
-        :attr:`Timeline.peak_activations`. None means no limit.
+        The largest number of activations that a device may hold: one number for all devices, or one number for each device. The search
+        counts activations as :attr:`Timeline.peak_activations` does. None means no limit.
     chunks : int
-        Model chunks on each device, 1 or 2. With 2, the stages go over the devices twice: both times in the same direction, or there and
-        back.
+        Number of model chunks on each device, 1 or 2. With 2, the path of the stages visits every device twice. The search tries two
+        placements: both times in the same direction, and once in each direction.
     devices : int, optional
-        Number of devices. It is needed if the costs are the same for all devices.
+        Number of devices. Required if the costs are the same for all devices.
     split : bool
-        Whether a backward may be split into input gradient and weight gradient.
+        Whether the search may split a backward into input gradient and weight gradient.
     held_after : float
-        The part of an activation that a device still holds between the input gradient and the weight gradient, from 0 to 1. With less
-        than 1, ``memory`` counts less than :attr:`Timeline.peak_activations`, and the solver is not used.
+        The part of an activation that a device still holds between the input gradient and the weight gradient, from 0 to 1. With a value
+        below 1, the search counts fewer activations than :attr:`Timeline.peak_activations`, and does not use the solver.
     seconds : float
-        Effort of the search. It counts work instead of real time. One unit is about one second on one core.
+        Effort of the search. The search counts its work instead of real time; one unit is about one second on one core.
     seed : int
         Seed of the local search.
     progress : bool, optional
-        True shows a progress bar of tqdm at once, and False never shows one. None shows it after five seconds if tqdm is installed.
+        True shows a progress bar immediately (needs tqdm), and False never shows a progress bar. None shows a progress bar after five
+        seconds if tqdm is installed.
 
     Returns
     -------
     ScheduleForTimes
-        The schedule. If the search is interrupted (Ctrl-C), it is the best one so far.
+        The schedule. After an interrupt (Ctrl-C), the best schedule so far.
 
     Raises
     ------
     HybridLabError
-        The number of devices is missing or contradicts the costs, the costs have several settings, or the memory does not hold one
-        microbatch.
+        The number of devices is missing or contradicts the costs, the costs have several settings, or one microbatch does not fit in the
+        memory.
 
     References
     ----------
@@ -132,20 +134,20 @@ def schedule_for(
         true_or_false(progress, "progress")
     templates = with_links(templates_of(number, count, chunks, true_or_false(split, "split")), costs)
     capacity = capacity_of(templates[0], count if memory is None else memory) / chunks
-    if held < 1 and memory is not None:  # parts of activations can fill a memory that is not a whole number of activations
+    if held < 1 and memory is not None:  # not rounded down, because parts of activations can fill the rest of the memory
         capacity = np.minimum(np.broadcast_to(memory, number), float(count))
     problems = [problem_of(template, costs, capacity, held) for template in templates]
     no_solver = _no_solver(problems[0], costs, held, effort)
     size = problems[0].size
     attempts = min(TRIES * size, int(effort * WORK * (1.0 if no_solver else LOCAL) / size / len(problems)))
-    # the steps of the progress bar: the registry, then the policies, the attempts and the solver for each problem
+    # steps of the progress bar: one for the registry; for each problem one for every policy, every attempt and the solver
     total = 1 + sum(len(policies(problem)) + attempts + (not no_solver) for problem in problems)
-    # an activation that is still held takes at least the part ``held`` of a whole one, so no more than these fit
+    # every stored activation takes at least the part ``held`` of a whole activation, so at most this many activations fit
     alive = count if held == 0 else np.minimum(capacity / held, count)
     bounds = [bound_of(template, costs, alive) for template in templates]
     steps = search_steps(problems, bounds, costs, attempts, 0.0 if no_solver else effort * (1 - LOCAL) / len(problems), seed)
     states = with_progress(steps, total, progress, unit="attempts")
-    state, interrupted = next(states), False  # outside of ``try``: after the first state there is always a schedule to return
+    state, interrupted = next(states), False  # outside of ``try``: from the first state on, an interrupt can return a schedule
     try:
         for newer in states:
             state = newer
@@ -155,7 +157,7 @@ def schedule_for(
 
 
 def _devices(costs: Any, chunks: Any, devices: Any) -> int:
-    """Return the number of devices, from the costs or from the argument."""
+    """Return the number of devices, from the costs or from the argument ``devices``."""
     if not isinstance(costs, Costs):
         raise HybridLabError(f"a schedule is made for Costs, not for {short_repr(costs)}", "wrong-type")
     if costs.batch:
@@ -178,7 +180,7 @@ def _devices(costs: Any, chunks: Any, devices: Any) -> int:
 
 
 def templates_of(devices: int, microbatches: int, chunks: int, split: bool = True) -> list[Schedule]:
-    """Return a schedule for each way to place 1 or 2 chunks, in which only one microbatch is in the pipeline at a time."""
+    """Return a simple schedule for each placement of 1 or 2 chunks. Only one microbatch is in the pipeline at a time."""
     stages = devices * chunks
     if 3 * stages * microbatches > MOST_CELLS:
         raise HybridLabError(f"{3 * stages * microbatches:,} operations are more than {MOST_CELLS:,} and do not fit in memory", "too-large")
@@ -189,7 +191,7 @@ def templates_of(devices: int, microbatches: int, chunks: int, split: bool = Tru
 
 
 def with_links(templates: list[Schedule], costs: Costs) -> list[Schedule]:
-    """Return the templates whose messages all have a latency; raise an error if there are none."""
+    """Return the templates for which the costs have the latency of every message. Raise an error if no template remains."""
     known, fault = [], None
     for template in templates:
         try:
@@ -203,7 +205,7 @@ def with_links(templates: list[Schedule], costs: Costs) -> list[Schedule]:
 
 
 def _no_solver(problem: OrderProblem, costs: Costs, held: float, effort: float) -> str:
-    """Return why the solver does not work on a problem; empty if it does."""
+    """Return the reason why the solver cannot be used for a problem (empty if it can be used)."""
     if not effort:
         return "the solver was given no time"
     if problem.size > MOST_OPERATIONS:
@@ -216,10 +218,10 @@ def _no_solver(problem: OrderProblem, costs: Costs, held: float, effort: float) 
 
 
 def bound_of(template: Schedule, costs: Costs, memory: Any) -> float:
-    """Return a makespan that no order of the operations of ``template`` beats, even with overlapped pairs."""
+    """Return a lower bound of the makespan for every order of the template's operations, even with overlapped pairs."""
     if template.chunks > 1 and costs.overlap.any():
-        # A pair saves at most overlap x min(F, B). If every backward is shorter by this time, then the two operations of a pair can also
-        # run one after the other, and they end no later.
+        # A pair saves at most overlap x min(F, B). So this function shortens every backward by this time. Then the two operations of a
+        # pair can run one after the other and end no later, and a bound for orders without pairs also holds for orders with pairs.
         shorter = np.maximum(costs.backward - costs.overlap * np.minimum(costs.forward, costs.backward), 0.0)
         weight = np.minimum(costs.weight_gradient, shorter)
         share = np.divide(weight, shorter, out=np.zeros_like(shorter), where=shorter > 0)
@@ -228,11 +230,11 @@ def bound_of(template: Schedule, costs: Costs, memory: Any) -> float:
 
 
 def _best_schedule(problems: Sequence[OrderProblem], state: State, costs: Costs, no_solver: str, interrupted: bool) -> ScheduleForTimes:
-    """Return the best schedule of a search, with its bound and the sentence on how the search ended."""
+    """Return the best schedule of a search, with its bound and a sentence about the end of the search."""
     place, found = state.best
     schedule = found.schedule or problems[place].schedule(found.orders, NAME)
     makespan, proven = simulate(schedule, costs).makespan, state.proven()
-    bound = makespan if proven else min(min(state.bounds), makespan)  # rounding can raise a bound above the makespan
+    bound = makespan if proven else min(min(state.bounds), makespan)  # min, because rounding can raise a bound above the makespan
     above = f"no order is shorter than {bound:.6g}, and this one takes {makespan:.6g}, {makespan / bound - 1 if bound else 0:.1%} more"
     if proven:
         summary = "no order with this memory is shorter: this is proven"
@@ -240,6 +242,6 @@ def _best_schedule(problems: Sequence[OrderProblem], state: State, costs: Costs,
         summary = f"the search was interrupted, and this is the best order so far: {above}"
     else:
         summary = f"{no_solver or state.note or 'the solver needs more time for a proof'}: {above}"
-    result = object.__new__(ScheduleForTimes)  # without __init__: the schedule is proven already
+    result = object.__new__(ScheduleForTimes)  # without __init__, because the schedule is already validated
     result.__dict__.update(schedule.__dict__, makespan=makespan, bound=bound, proven=proven, summary=summary)
     return result

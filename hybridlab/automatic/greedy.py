@@ -1,4 +1,4 @@
-"""Greedy schedules: each device chooses one operation at a time, in the manner of the automatic scheduler of Zero Bubble."""
+"""Greedy schedules: each device chooses one operation at a time, as in the automatic scheduler of Zero Bubble."""
 
 from heapq import heappop, heappush
 from itertools import islice, product
@@ -6,27 +6,28 @@ from typing import NamedTuple
 
 from hybridlab.automatic.problem import Order, OrderProblem
 
-MOST_DECISIONS = 4_000_000  # the operations that all policies choose together; this takes half a minute at most
+MOST_DECISIONS = 4_000_000  # limit of policies x operations; this many take at most half a minute
 
 
 class Policy(NamedTuple):
-    """How a device chooses among the operations whose inputs have arrived.
+    """The rule by which a device chooses among the operations whose inputs have arrived.
 
     A weight gradient runs only if no forward and no input gradient can run.
 
     Parameters
     ----------
     deep_first : bool
-        Of several forwards (or backwards), whether the one that is nearest to the end of its chain is chosen.
+        Which of several forwards (or backwards) a device chooses. True: the operation nearest to the end of its pass through the stages.
     forward_first : bool
-        Whether a forward is chosen before a backward.
+        Whether a device prefers a forward to a backward.
     patience : float
-        A device starts no weight gradient if a forward or backward arrives within ``patience`` x the time of the weight gradient.
+        A device does not start a weight gradient if the input of a forward or backward arrives within ``patience`` x the time of the weight
+        gradient.
     always : bool
-        Whether the limit of the warm-up holds during the whole step.
+        Whether the limit ``warm_up`` holds during the whole step.
     warm_up : float
-        Device d of K runs at most 1 + ``warm_up`` x (K - 1 - d) forwards of each chunk whose backwards it has not run yet. Without
-        ``always``, this holds until its first backward.
+        Limit of the forwards on a device whose backwards have not run yet. For device d of K, the limit is 1 + ``warm_up`` x (K - 1 - d)
+        forwards for each chunk. Without ``always``, the limit ends with the first backward of the device.
     """
 
     deep_first: bool
@@ -37,19 +38,19 @@ class Policy(NamedTuple):
 
 
 def policies(problem: OrderProblem) -> list[Policy]:
-    """Return the policies to try: each of them makes a difference for this problem, and a large problem gets fewer of them."""
+    """Return the policies to try for a problem. The larger the problem, the fewer policies."""
     warm_ups, patiences = (2, 1, 2.5, 1.5, 3, 1e9), (0.25, 0, 0.5, 0.75, 1) if problem.splits else (0,)
     depths = (True, False) if problem.template.chunks > 1 else (True,)
-    # the last argument changes fastest, so that a large problem tries all warm-ups
+    # warm_ups is the last argument and changes fastest, so even a large problem tries all warm-ups
     every = product(depths, (False, True), patiences, (False, True), warm_ups)
     return [Policy(*each) for each in islice(every, max(len(warm_ups), MOST_DECISIONS // problem.size))]
 
 
 def greedy(problem: OrderProblem, policy: Policy) -> list[Order] | None:
-    """Return the orders that devices choose with ``policy``, or None if memory leaves them stuck.
+    """Return the orders that the devices choose with ``policy``, or None if the memory is full and no device can go on.
 
-    The method is a simulation. Whenever a device is free, it takes the best operation that can start now. If there is none, it waits for
-    the first that arrives.
+    The method is a simulation. Whenever a device is free, it starts the best operation whose input has arrived. If no input has arrived,
+    the device waits for the first input.
     """
     template, size = problem.template, problem.size
     microbatches, stages = template.microbatches, template.stages
@@ -62,15 +63,15 @@ def greedy(problem: OrderProblem, policy: Policy) -> list[Order] | None:
     needed_by = _needed_by(problem)
     chunks_on = [[line for line in lines if line < stages] for lines in lines_on]
     held = [0.0] * stages  # activations of each stage, in microbatches on a whole device
-    end = [-1.0] * size + [0.0]  # -1 if it has not run; the last entry is for "no operation"
+    end = [-1.0] * size + [0.0]  # -1: has not run yet; the last entry means "no operation"
     done = [0] * (size // microbatches)
     orders: list[Order] = [[] for _ in lines_on]
     free, began, in_flight = [0.0] * len(lines_on), [False] * len(lines_on), [0] * len(lines_on)
-    events = [(0.0, device) for device in range(len(lines_on))]  # a heap: when a device has to choose
+    events = [(0.0, device) for device in range(len(lines_on))]  # a heap of (time, device): at this time the device chooses
     never = float("inf")
     while events:
         now, device = heappop(events)
-        if now < free[device]:  # it has begun another operation since, and chooses when this has ended
+        if now < free[device]:  # the device is busy, and chooses again when its operation has ended
             continue
         chosen, best, soon = -1, never, never
         for line in lines_on[device]:
@@ -85,7 +86,7 @@ def greedy(problem: OrderProblem, policy: Policy) -> list[Order] | None:
                 soon = min(soon, arrival)
             elif rank[line] < best:
                 chosen, best = line, rank[line]
-        # lines from 2 x stages on are weight gradients, which may make more urgent work wait
+        # lines from 2 x stages on are weight gradients; a weight gradient may delay more urgent operations
         if chosen < 0 or (chosen >= 2 * stages and soon < now + policy.patience * problem.duration[chosen * microbatches]):
             if soon < never:
                 heappush(events, (soon, device))
@@ -102,16 +103,16 @@ def greedy(problem: OrderProblem, policy: Policy) -> list[Order] | None:
             other = problem.device[line * microbatches]
             if other != device:
                 heappush(events, (max(ended + problem.delay[line * microbatches], free[other]), other))
-    return orders if sum(map(len, orders)) == size else None  # without events, the devices that have work left are stuck
+    return orders if sum(map(len, orders)) == size else None  # without events, devices with remaining operations can never go on
 
 
 def _has_room(problem: OrderProblem, chunks: list[int], held: list[float], stage: int) -> bool:
-    """Return whether the device of a stage has memory for another forward of it.
+    """Return whether the device of a stage has memory for another forward of this stage.
 
     A device with several chunks reserves the memory of one activation for each later chunk. So the oldest microbatch can always go on.
-    ``chunks`` has the stages of the device, and ``held`` the memory that each stage holds.
+    ``chunks`` has the stages of the device, and ``held`` has the memory that each stage uses.
     """
-    # 1e-9, because sums of parts of activations are rounded
+    # 1e-9 allows for rounding errors in sums of parts of activations
     one, room = 1 / len(chunks), problem.capacity[problem.device[stage * problem.template.microbatches]] + 1e-9
     taken = one
     for chunk, each in enumerate(chunks):
@@ -122,7 +123,7 @@ def _has_room(problem: OrderProblem, chunks: list[int], held: list[float], stage
 
 
 def _rank(line: int, stages: int, policy: Policy) -> int:
-    """Return the rank of the operations of a line; the smallest is chosen."""
+    """Return the priority of the operations of a line. A device chooses the line with the smallest number."""
     plane, stage = divmod(line, stages)
     first = plane if plane == 2 or policy.forward_first else 1 - plane  # weight gradients (plane 2) always come last
     last = stages - 1
@@ -131,7 +132,7 @@ def _rank(line: int, stages: int, policy: Policy) -> int:
 
 
 def _needed_by(problem: OrderProblem) -> list[list[int]]:
-    """Return, for each line, the lines that need its output; the last entry has the lines that need none."""
+    """Return for each line the lines that need its output. The last entry has the lines that need no input."""
     microbatches = problem.template.microbatches
     needed_by: list[list[int]] = [[] for _ in range(problem.size // microbatches + 1)]
     for line in range(problem.size // microbatches):

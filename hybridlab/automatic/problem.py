@@ -1,4 +1,4 @@
-"""The problem of a search: the operations to order, with their times, as plain lists. It also computes the times of given orders."""
+"""The problem of a search: operations to order, with their times and memory, as plain lists. It computes the times of given orders."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,18 +14,18 @@ from hybridlab.simulation import durations, latencies
 
 Order = list[int]  # the operations of one device in running order
 Times = list[float]
-SAME = 1e-9  # two makespans count as equal if their relative difference is at most this, since rounding causes small differences
+SAME = 1e-9  # tolerance for rounding errors in sums of memory
 
 
 @dataclass(frozen=True)
 class OrderProblem:
     """The operations of one step, the devices that run them, their times, and the memory of each device.
 
-    Operations are numbered like the places in a grid of slots: line * microbatches + microbatch. The lines are the forwards of all
-    stages, then the backwards (or input gradients), then the weight gradients if backwards are split. The number after the last operation
-    stands for "no operation".
+    The number of an operation is line * microbatches + microbatch, its position in a grid of slots. A line is one kind of operation of one
+    stage: first the forwards of all stages, then the backwards (or input gradients), then the weight gradients if backwards are split. The
+    number after the last operation means "no operation".
 
-    The fields are lists, because a search looks at one operation after the other.
+    The fields are lists, because a search reads one operation at a time, and lists are then faster than arrays.
 
     Parameters
     ----------
@@ -34,14 +34,14 @@ class OrderProblem:
     device : list of int
         The device of each operation.
     source : list of int
-        The operation whose output each operation needs.
+        For each operation, the operation whose output it needs.
     delay : list of float
-        The latency of the message that brings this output; 0 if there is no message.
+        For each operation, the latency of the message with this output; 0 without a message.
     duration : list of float
         The time of each operation.
     taken : list of float
-        The memory that each operation takes when it starts (above 0), or frees when it ends (below 0), in activations of one microbatch
-        on all stages of a device.
+        The memory that each operation takes at its start (positive) or frees at its end (negative). One unit is the activations of one
+        microbatch on all stages of a device.
     capacity : list of float
         The memory of each device.
     """
@@ -65,9 +65,9 @@ class OrderProblem:
         return self.size == 3 * self.template.stages * self.template.microbatches
 
     def numbers_of(self, schedule: Schedule) -> list[Order]:
-        """Return the orders of ``schedule``, which has the same stages on the same devices.
+        """Return the orders of ``schedule`` as numbers of operations. The schedule must have the same stages on the same devices.
 
-        If this problem splits backwards, a full backward becomes an input gradient and then its weight gradient. An overlapped pair
+        If this problem splits backwards, a full backward becomes an input gradient followed by its weight gradient. An overlapped pair
         becomes two operations, one after the other.
         """
         number = _numbers(schedule)
@@ -82,12 +82,12 @@ class OrderProblem:
     def run(self, orders: Sequence[Order]) -> tuple[Times, Times] | None:
         """Return the start and the end of each operation, or None if devices would wait for each other for ever.
 
-        The clock is that of :func:`~hybridlab.simulate`: an operation starts as soon as its device is free and its input has arrived.
+        The rule is the rule of :func:`~hybridlab.simulate`: an operation starts as soon as its device is free and its input has arrived.
         """
         source, delay, duration = self.source, self.delay, self.duration
-        start, end = [0.0] * self.size, [-1.0] * self.size + [0.0]  # -1 if it has not run; the last entry is for "no operation"
+        start, end = [0.0] * self.size, [-1.0] * self.size + [0.0]  # -1: has not run yet; the last entry means "no operation"
         turn, free = [0] * len(orders), [0.0] * len(orders)
-        waiting: dict[int, int] = {}  # from an operation that has not run to the device that waits for it
+        waiting: dict[int, int] = {}  # operation that has not run -> device that waits for its output
         ready = list(range(len(orders)))
         while ready:
             device = ready.pop()
@@ -115,12 +115,12 @@ class OrderProblem:
         return self.peak(order) <= self.capacity[self.device[order[0]]] + SAME
 
     def peak(self, order: Order) -> float:
-        """Return the most memory that the device of ``order`` holds at once."""
-        # memory is taken at a start and freed at an end, so between two operations the running sum is what the device holds
+        """Return the peak of the memory that the device of ``order`` holds."""
+        # operations take memory at their start and free memory at their end, so running sums include the peak
         return max(accumulate(map(self.taken.__getitem__, order)))
 
     def schedule(self, orders: Sequence[Order], name: str) -> Schedule:
-        """Return the orders as a schedule, proven to run."""
+        """Return the orders as a validated schedule."""
         template = self.template
         places = [[(operation, NONE) for operation in order] for order in orders]
         grid = slots_in_order(places, (2 + self.splits, template.stages, template.microbatches))
@@ -133,11 +133,11 @@ def problem_of(template: Schedule, costs: Costs, capacity: Floats, held_after: f
     Parameters
     ----------
     template : Schedule
-        A schedule with one copy of the weights; all its backwards are full, or all are split.
+        A schedule with one copy of the weights. Either all backwards are full, or all are split.
     costs : Costs
         The times, one setting.
     capacity : Floats, shape (devices,)
-        The activations that each device may hold.
+        The largest number of activations that each device may hold.
     held_after : float
         The part of an activation that stays in memory between the input gradient and the weight gradient, from 0 to 1.
     """
@@ -145,17 +145,18 @@ def problem_of(template: Schedule, costs: Costs, capacity: Floats, held_after: f
     size = number.size
     source, device = np.empty(size, dtype=np.intp), np.empty(size, dtype=np.intp)
     delay, duration, taken = np.empty(size), np.empty(size), np.empty(size)
-    source[number] = np.append(number, size)[template.source]  # the source -1 of a row becomes the last entry
+    source[number] = np.append(number, size)[template.source]  # the source -1 (none) reads the appended entry, "no operation"
     device[number], delay[number], duration[number] = template.device, latencies(template, costs), durations(template, costs)
     change = np.zeros(4)
-    change[[F, B, I, W]] = 1.0, -1.0, held_after - 1.0, -held_after  # a backward frees as much as its forward has taken
+    # memory changes of the kinds of operations; a backward frees the memory of its forward
+    change[[F, B, I, W]] = 1.0, -1.0, held_after - 1.0, -held_after
     taken[number] = change[template.kind] / template.chunks
     columns = (device, source, delay, duration, taken, capacity)
-    return OrderProblem(template, *(column.tolist() for column in columns))  # type: ignore[arg-type]  # two of ints, four of floats
+    return OrderProblem(template, *(column.tolist() for column in columns))  # type: ignore[arg-type]  # two lists of int, four of float
 
 
 def _numbers(schedule: Schedule) -> Ints:
-    """Return the number of the operation in each row of ``schedule``."""
+    """Return for each row of ``schedule`` the number of its operation."""
     plane = np.array([0, 1, 1, 2])[schedule.kind]
     numbers: Ints = (plane * schedule.stages + schedule.stage) * schedule.microbatches + schedule.microbatch
     return numbers

@@ -1,4 +1,4 @@
-"""The ranking of schedules for given times: those of the registry, the caller's own, and those that a search finds for the times."""
+"""The ranking of schedules for given times: schedules of the registry, the caller's schedules, and schedules that a search finds."""
 
 import csv
 import io
@@ -24,37 +24,37 @@ if TYPE_CHECKING:
     from hybridlab.plot import Picture
 
 PEAK = "peak activations of a device, microbatches"
-MOST_MEMORIES = 48  # the lower bound is drawn at most at about this many memories
+MOST_MEMORIES = 48  # a figure shows the lower bound at about this many memories at most
 COLUMNS = ("schedule", "chunks", "makespan", "over_bound", "peak", "bubble_ratio", "messages")
 
 
 @dataclass(frozen=True)
 class Ranked:
-    """A schedule in a ranking, with its figures for the times, or a schedule that was refused.
+    """A schedule in a ranking with its results for the given times, or a refused schedule with the reason.
 
     Parameters
     ----------
     name : str
         The name of the schedule.
     chunks : int
-        Model chunks on each device.
+        Number of model chunks on each device.
     schedule : Schedule or None
         The schedule. None if it does not exist for these sizes.
     makespan : float
-        Its makespan, in the unit of the costs.
+        The makespan, in the unit of the costs.
     bound : float
-        No order with as many chunks and the memory of the ranking is shorter. For a schedule with several copies of the weights or more
-        than 2 chunks, no order of its own operations is shorter.
+        A lower bound of the makespan, for all orders with the same number of chunks and the memory of the ranking. For a schedule with
+        several copies of the weights or more than 2 chunks, a lower bound only for orders of this schedule's operations.
     peak : float
-        The most activations on a device.
+        The largest number of activations on a device.
     bubble_ratio : float
-        The share of the time in which devices are idle.
+        The share of idle time over all devices.
     messages : int
-        The messages of all devices in one step.
+        Number of messages of all devices in one step.
     refusal : str
-        Why the schedule is not in the ranking; empty if it is.
+        The reason why the schedule is not in the ranking. Empty for a ranked schedule.
     summary : str
-        How the search ended; empty for schedules that no search has found.
+        A sentence about the end of the search. Empty for schedules that no search has found.
     """
 
     name: str
@@ -70,31 +70,31 @@ class Ranked:
 
     @property
     def copies(self) -> int:
-        """Copies of the weights."""
+        """Number of copies of the weights."""
         return self.schedule.copies if self.schedule else 1
 
     @property
     def title(self) -> str:
-        """The name, with the number of chunks if there are several."""
+        """The name, followed by the number of chunks if it is above 1."""
         return f"{self.name}, {self.chunks} chunks" if self.chunks > 1 else self.name
 
 
 @dataclass(frozen=True, repr=False)
 class Ranking:
-    """Schedules for the same times, the one with the shortest makespan first; iterating gives :class:`Ranked` entries.
+    """Schedules for the same times, sorted by makespan. Iteration gives :class:`Ranked` entries.
 
     Parameters
     ----------
     entries : tuple of Ranked
-        The schedules that fit.
+        The schedules that fit in the memory, shortest makespan first.
     refused : tuple of Ranked
-        The schedules that do not, each with its ``refusal``.
+        The other schedules, each with its ``refusal``.
     devices, microbatches : int
-        The sizes.
+        The sizes of the schedules.
     unit : str or None
         The unit of the makespans.
     bounds : tuple of (float, float)
-        Memories, and for each the makespan that no schedule with these chunks and copies of the weights beats.
+        Pairs of a memory and a lower bound of the makespan, for schedules with these numbers of chunks and copies of the weights.
     """
 
     entries: tuple[Ranked, ...]
@@ -106,7 +106,7 @@ class Ranking:
 
     @property
     def best(self) -> Ranked:
-        """The schedule with the shortest makespan; of several, the one with the smallest peak."""
+        """The schedule with the shortest makespan. Among equal makespans, the schedule with the smallest peak."""
         return self.entries[0]
 
     def __len__(self) -> int:
@@ -134,7 +134,7 @@ class Ranking:
         ]
 
     def to_csv(self) -> str:
-        """Return the table as a CSV text, with a line for each schedule that fits."""
+        """Return the table as CSV text, one row for each schedule that fits."""
         text = io.StringIO()
         writer = csv.DictWriter(text, COLUMNS, lineterminator="\n")
         writer.writeheader()
@@ -143,10 +143,11 @@ class Ranking:
 
     def plot(self, title: str = "") -> "Picture":
         """Return a figure of time against memory, with the lower bound for each memory, by :func:`hybridlab.plot.points`."""
-        from hybridlab.plot import points  # it needs matplotlib
+        from hybridlab.plot import points  # imported here, because it needs matplotlib
 
         unit = f", {self.unit}" if self.unit else ""
-        places = {each.title: (each.peak, each.makespan) for each in reversed(self.entries)}  # of equal titles, the best is drawn
+        # reversed: among equal titles, the best entry stays
+        places = {each.title: (each.peak, each.makespan) for each in reversed(self.entries)}
         return points(places, x_label=PEAK, y_label=f"makespan{unit}", title=title, bound=self.bounds)
 
     def __repr__(self) -> str:
@@ -182,7 +183,7 @@ def rank(
     seconds: float = 2.0,
     progress: bool | None = None,
 ) -> Ranking:
-    """Return the schedules that fit, best first, with those that :func:`schedule_for` finds with 1 and with 2 chunks.
+    """Return a ranking of the given schedules and of the schedules that :func:`schedule_for` finds with 1 and with 2 chunks.
 
     Parameters
     ----------
@@ -193,20 +194,19 @@ def rank(
     memory : number or sequence of numbers, optional
         The largest number of activations that a device may hold, as in :func:`schedule_for`. None means no limit.
     schedules : iterable, optional
-        The schedules to rank: names of the registry, pairs of a name and a number of chunks, or schedules. None means all of the registry,
+        The schedules to rank: names of the registry, pairs (name, chunks), or Schedule values. None means all schedules of the registry,
         each with its smallest number of chunks.
     devices : int, optional
-        Number of devices. It is needed if the costs are the same for all devices. If the times are per stage, it is the number of stages,
-        unless it is given.
+        Number of devices. Required if the costs are the same for all devices. For times of each stage, the default is the number of stages.
     seconds : float
         Effort of each search, as in :func:`schedule_for`.
     progress : bool, optional
-        Whether a progress bar is shown, as in :func:`schedule_for`.
+        Whether to show a progress bar, as in :func:`schedule_for`.
 
     Raises
     ------
     HybridLabError
-        As in :func:`schedule_for`; or an entry of ``schedules`` is unknown.
+        As in :func:`schedule_for`, or an entry of ``schedules`` is unknown.
 
     Examples
     --------
@@ -228,9 +228,9 @@ def rank(
     for chunks in (1, 2):
         try:
             searched[chunks] = schedule_for(costs, count, memory=memory, chunks=chunks, devices=number, seconds=effort, progress=progress)
-            number = searched[chunks].devices  # from the costs, if the caller did not give it
+            number = searched[chunks].devices  # the number from the costs, if ``devices`` is None
         except HybridLabError as why:
-            if why.code != "does-not-fit":  # times per stage fit only one number of chunks
+            if why.code != "does-not-fit":  # times of each stage fit only one number of chunks
                 raise
             fault = why
             refused.append(Ranked(NAME, chunks, refusal=str(why)))
@@ -242,7 +242,8 @@ def rank(
         if entry.refusal:
             refused.append(entry)
         else:
-            same = chunks in searched and entry.copies == 1  # the search had the same operations, and perhaps a proof
+            # take the bound of the search: it is for the same operations, and a proof can raise it
+            same = chunks in searched and entry.copies == 1
             ranked.append(replace(entry, bound=searched[chunks].bound) if same else entry)
     for each in searched.values():
         name = NAME if each.name == NAME else f"{NAME}: {each.name}"
@@ -252,7 +253,7 @@ def rank(
 
 
 def _entries(schedules: Any) -> Iterator[tuple[str, int, Schedule | None]]:
-    """Yield the name, the chunks and, if it is the caller's own, the schedule of each entry to rank."""
+    """Yield (name, chunks, schedule) for each entry to rank. ``schedule`` is None for a schedule of the registry."""
     wanted = "schedules are names, such as '1f1b', pairs such as ('interleaved', 4), or schedules"
     for each in each_of(
         [schedules] if isinstance(schedules, (str, Schedule)) else list(REGISTRY) if schedules is None else schedules, wanted
@@ -268,7 +269,7 @@ def _entries(schedules: Any) -> Iterator[tuple[str, int, Schedule | None]]:
 
 
 def _entry(name: str, chunks: int, own: Schedule | None, devices: int, microbatches: int, costs: Costs, memory: Any) -> Ranked:
-    """Return a schedule with its figures, or with the reason why it is not ranked."""
+    """Return a schedule with its results, or with the reason for its refusal."""
 
     def refused(why: str) -> Ranked:
         return Ranked(name, chunks, refusal=why)
@@ -291,21 +292,21 @@ def _entry(name: str, chunks: int, own: Schedule | None, devices: int, microbatc
             return refused(f"it holds {most:g} activations on device {over[0]}, more than {limit:g}")
     try:
         return _figures(name, schedule, costs, float(lower_bound(schedule, costs, microbatches if memory is None else memory)))
-    except HybridLabError as why:  # for example, a link has no latency
+    except HybridLabError as why:  # for example, a link without a latency
         return refused(str(why))
 
 
 def _figures(name: str, schedule: Schedule, costs: Costs, bound: float) -> Ranked:
-    """Return a schedule with its figures for the times."""
+    """Return a schedule with its results for the times."""
     timeline = simulate(schedule, costs)
     figures = (timeline.makespan, bound, float(timeline.peak_activations.max()), timeline.bubble_ratio, int(schedule.messages.sum()))
     return Ranked(name, schedule.chunks, schedule, *figures)
 
 
 def _bounds(searched: dict[int, ScheduleForTimes], costs: Costs, ranked: list[Ranked]) -> tuple[tuple[float, float], ...]:
-    """Return the lower bound of the makespan for each memory from 1 to the largest peak, at some memories."""
+    """Return pairs (memory, lower bound of the makespan) for memories from 1 to the largest peak."""
     most = max(each.peak for each in ranked)
-    step = max(0.5, math.ceil(2 * most / MOST_MEMORIES) / 2)  # two chunks on a device hold halves
+    step = max(0.5, math.ceil(2 * most / MOST_MEMORIES) / 2)  # steps of halves, because one of two chunks holds half an activation
     memories = np.arange(1, most + step, step).tolist()
     one = next(iter(searched.values()))
     templates = [

@@ -1,4 +1,4 @@
-"""The search for a short schedule, step by step: the registry, greedy schedulers, local search, and the solver."""
+"""The steps of the search for a short schedule: the registry, greedy schedulers, local search, and the solver."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -17,27 +17,27 @@ from hybridlab.schedules import REGISTRY, build
 from hybridlab.simulation import simulate
 
 DIGITS = 10  # two makespans count as equal if they agree in this many digits
-REPORTS = 50  # the number of states that a local search yields
-UNCOUNTABLE = {"not-a-fraction", "too-large"}  # codes of times that the solver cannot count exactly
+REPORTS = 50  # a local search yields about this many states
+UNCOUNTABLE = {"not-a-fraction", "too-large"}  # codes of errors: the solver cannot represent the times as whole numbers
 NO_PROOF = {
     "not-installed": "OR-tools, which may prove more, is not installed: pip install 'hybridlab[solver]'",
     "too-small": "the solver takes no operations without time",
 }
-FINEST = 10_000  # times that the solver cannot count exactly are rounded down to this part of the longest
+FINEST = 10_000  # unit of rounded times: the longest time / FINEST
 
 
 class Candidate(NamedTuple):
-    """A schedule that was found.
+    """A schedule that the search has found.
 
     Parameters
     ----------
     makespan, span, peak : float
-        Its makespan, its ``device_span`` and the most activations on a device. They are rounded, so that rounding errors do not decide
-        which of two schedules is better. The makespan is compared first, and the peak last.
+        The makespan, the ``device_span`` and the largest number of activations on a device. The values are rounded, so that rounding errors
+        do not decide which of two schedules is better. A comparison looks first at the makespan, then at the span, then at the peak.
     orders : list of list of int
         The orders as numbers of operations.
     schedule : Schedule or None
-        The schedule, if it is one of the registry.
+        The schedule if it is from the registry, else None.
     """
 
     makespan: float
@@ -48,16 +48,16 @@ class Candidate(NamedTuple):
 
 
 class State(NamedTuple):
-    """The knowledge of a search after a step.
+    """The state of a search after a step: the best schedules and the lower bounds so far.
 
     Parameters
     ----------
     found : tuple of Candidate
         The best schedule of each problem.
     bounds : tuple of float
-        For each problem, a makespan that no order beats.
+        For each problem, a lower bound of the makespan.
     note : str
-        Why the solver has not worked; empty if it has, or if there was no need.
+        The reason why the solver has not run. Empty if the solver has run or was not needed.
     """
 
     found: tuple[Candidate, ...]
@@ -66,23 +66,23 @@ class State(NamedTuple):
 
     @property
     def best(self) -> tuple[int, Candidate]:
-        """The place of the problem with the best schedule, and this schedule."""
+        """The index of the problem with the best schedule, and this schedule."""
         return min(enumerate(self.found), key=lambda each: each[1][:3])
 
     def proven(self, place: int | None = None) -> bool:
-        """Return whether no order is shorter than the best schedule: no order of one problem, or of any."""
+        """Return whether the best schedule is proven optimal, against all orders of the problem ``place`` (None: of all problems)."""
         bound = min(self.bounds) if place is None else self.bounds[place]
         return self.best[1].makespan <= bound * (1 + 10.0 ** (1 - DIGITS))
 
     def better(self, place: int, found: Candidate | None) -> "State":
-        """Return the state with another schedule for a problem, if it is better than the one before."""
+        """Return the state with ``found`` as the schedule of a problem, if ``found`` is better than the previous schedule."""
         if found is None or self.found[place][:3] <= found[:3]:
             return self
         return self._replace(found=(*self.found[:place], found, *self.found[place + 1 :]))
 
 
 def candidate_of(problem: OrderProblem, orders: list[Order] | None) -> Candidate | None:
-    """Return the candidate with these ``orders``; None if there are none, or if they cannot run in this memory."""
+    """Return the candidate with these ``orders``. Return None if ``orders`` is None or cannot run in this memory."""
     ran = problem.run(orders) if orders and all(map(problem.fits, orders)) else None
     if orders is None or ran is None:
         return None
@@ -94,7 +94,7 @@ def candidate_of(problem: OrderProblem, orders: list[Order] | None) -> Candidate
 def search_steps(
     problems: Sequence[OrderProblem], bounds: Sequence[float], costs: Costs, attempts: int, effort: float, seed: int
 ) -> Iterator[tuple[int, State]]:
-    """Yield for each step of the search the number of its attempts, and the state after it.
+    """Yield for each step of the search its number of attempts and the state after the step.
 
     Parameters
     ----------
@@ -107,11 +107,11 @@ def search_steps(
     attempts : int
         Number of attempts of the local search for each problem.
     effort : float
-        Effort of the solver for each problem; with 0 it does not work.
+        Effort of the solver for each problem. With 0 the solver does not run.
     seed : int
         Seed of the local search.
     """
-    # one microbatch at a time fits into any memory
+    # start with the templates: one microbatch at a time fits into any memory
     state = State(tuple(_of_schedule(each.template, each.numbers_of(each.template), costs) for each in problems), tuple(bounds))
     for place, problem in enumerate(problems):
         for found in registry_candidates(problem, costs):
@@ -130,7 +130,7 @@ def search_steps(
                     yield report, state
                     if state.proven(place):
                         break
-    # the problem with the lowest bound first: a proof for it may make the other unnecessary
+    # start with the problem of the lowest bound: its proof can make the other problem unnecessary
     for place in sorted(range(len(problems)), key=lambda each: state.bounds[each]):
         if effort and not state.proven(place):
             state = ask_solver(state, place, problems[place], costs, effort)
@@ -138,9 +138,10 @@ def search_steps(
 
 
 def registry_candidates(problem: OrderProblem, costs: Costs) -> Iterator[Candidate]:
-    """Yield the schedules of the registry that place the stages as ``problem`` does and fit into its memory.
+    """Yield the schedules of the registry with the placement of ``problem`` that fit into its memory.
 
-    They have one copy of the weights. If the problem splits backwards, the orders with split backwards follow each schedule.
+    The schedules have one copy of the weights. If the problem splits backwards, each schedule is followed by a candidate with split
+    backwards.
     """
     template = problem.template
     sizes = (template.devices, template.microbatches, template.chunks)
@@ -159,10 +160,10 @@ def registry_candidates(problem: OrderProblem, costs: Costs) -> Iterator[Candida
 
 
 def ask_solver(state: State, place: int, problem: OrderProblem, costs: Costs, effort: float) -> State:
-    """Return the state after the solver of OR-tools has searched for a shorter order of a problem, or for a proof."""
+    """Return the state after the solver of OR-tools has searched for a shorter order or a proof for one problem."""
     start = problem.schedule(state.found[place].orders, "start")
     in_unit, unit = costs, 1.0
-    for _ in range(2):  # with the exact times, and then with rounded ones
+    for _ in range(2):  # first with the exact times, then with rounded times
         try:
             best = optimum(start, in_unit, seconds=effort, memory=problem.capacity)
         except HybridLabError as why:
@@ -177,7 +178,7 @@ def ask_solver(state: State, place: int, problem: OrderProblem, costs: Costs, ef
 
 
 def _in_whole_numbers(costs: Costs) -> tuple[Costs, float]:
-    """Return costs rounded down to whole numbers of a small unit, and this unit. No order is shorter with the exact times."""
+    """Return costs rounded down to whole numbers of a small unit, and this unit. A lower bound for them also holds for the exact times."""
     weight = costs.weight_gradient
     parts = [costs.forward, costs.backward - weight, weight, costs.p2p]
     unit = max(float(part.max()) for part in parts) / FINEST
@@ -189,7 +190,7 @@ def _in_whole_numbers(costs: Costs) -> tuple[Costs, float]:
 
 
 def _of_schedule(schedule: Schedule, orders: list[Order], costs: Costs) -> Candidate:
-    """Return the candidate for a schedule; ``orders`` are its orders as numbers of operations."""
+    """Return the candidate for a schedule. ``orders`` has the orders of the schedule as numbers of operations."""
     timeline = simulate(schedule, costs)
     peak = float(timeline.peak_activations.max())
     return Candidate(rounded(timeline.makespan), rounded(timeline.device_span), rounded(peak), orders, schedule)

@@ -1,10 +1,9 @@
 """Real runs of schedules: each device is a thread or a process (MPI or torch.distributed), and every operation is measured.
 
-An engine runs the operations of a schedule for real; the work of a run is their arithmetic. ``run`` runs a schedule on an engine. ``Group``
-starts the processes of an engine once for several runs. ``RealStep`` is the work of one training step of a small network, and
-``TrainingWork`` is the work of many steps. ``longest_pause`` measures whether other threads can run during a function call. ``replay``,
-``cross_prediction`` and ``formula_prediction`` predict a step from measured times, and ``predict_and_measure`` compares these predictions
-with measured steps.
+An engine executes a schedule. The work of a run is the arithmetic of its operations. ``run`` runs a schedule on an engine. ``Group`` starts
+the processes of an engine once for several runs. ``RealStep`` is the work of one training step of a small network, and ``TrainingWork`` is
+the work of many steps. ``longest_pause`` measures whether other threads can run during a function call. ``replay``, ``cross_prediction``
+and ``formula_prediction`` predict a step from measured times, and ``predict_and_measure`` compares these predictions with measured steps.
 """
 
 from hybridlab.engines.actions import run_actions

@@ -83,9 +83,8 @@ class Group:
             (self._folder / "launcher").write_bytes(pickle.dumps((listener.address, key)))  # only this user can read the folder
             # one thread for the arithmetic of each rank: with more threads the ranks would compete for the cores
             environment = os.environ | {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "PYTHONUNBUFFERED": "1"}
-            environment["PYTHONPATH"] = os.pathsep.join(
-                each for each in sys.path if each
-            )  # so that the processes can import the same modules
+            # the path of this process, so that the ranks can import the same modules
+            environment["PYTHONPATH"] = os.pathsep.join(each for each in sys.path if each)
             for command, variables in commands:
                 self._processes.append(
                     subprocess.Popen(  # noqa: S603  # the command is our own

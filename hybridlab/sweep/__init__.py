@@ -1,4 +1,4 @@
-"""A sweep times schedules at every point of a grid and returns a table of rows; a picture can draw the rows as lines."""
+"""A sweep simulates schedules at every point of a grid and returns a table with one row for each schedule and point."""
 
 from hybridlab.sweep.table import Sweep, sweep
 

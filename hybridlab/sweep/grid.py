@@ -1,4 +1,4 @@
-"""The grid of a sweep: axes with values, and columns that functions compute from other columns."""
+"""The grid of a sweep: axes (columns with several values), and columns that a function computes from other columns."""
 
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
@@ -13,14 +13,14 @@ from hybridlab.checks import known_name, refuse_masked, short_repr, whole_number
 from hybridlab.errors import HybridLabError
 
 SIZES = ("devices", "microbatches", "chunks")
-OF_ONE_MODEL = ("forward", "backward", "weight_share")  # lists for two of these can mean pairs or all combinations
+OF_ONE_MODEL = ("forward", "backward", "weight_share")  # lists of values for two of these columns can mean pairs or all combinations
 MOST_ROWS = 10**6  # a row takes about 1 kB of memory
 
 Row = dict[str, Any]
 
 
 def column_names(key: Any) -> tuple[str, ...]:
-    """Return the columns that a key of a grid names; a tuple names several columns, which take their values together.
+    """Return the names of columns in a key of a grid. A tuple names several columns whose values belong together.
 
     >>> column_names("p2p"), column_names(("forward", "backward"))
     (('p2p',), ('forward', 'backward'))
@@ -41,21 +41,20 @@ def settings(schedules: Sequence[Row], grid: Mapping[Any, Any]) -> list[Row]:
     schedules : sequence of dict
         The columns that each schedule fixes.
     grid : mapping
-        A key is the name of a column, or a tuple of names. The entry of one name is one value, several values, or a function of other
-        columns. The parameters of the function are the names of these columns; a parameter with a default value is not a column and
-        keeps its default. The entry of a tuple is a list of points, and each point has one value for each name.
+        A key is the name of a column, or a tuple of names. For one name, the grid gives one value, several values, or a function of other
+        columns. The parameters of the function are the names of these columns. A parameter with a default value is not a column and keeps
+        its default. For a tuple of names, the grid gives a list of points, and each point has one value for each name.
 
     Returns
     -------
     list of dict
-        All rows of the first schedule come first, then those of the second, and so on. Within a schedule, the last axis of the grid
-        changes fastest.
+        The rows are sorted by schedule, in the given order. Within a schedule, the last axis of the grid changes fastest.
 
     Raises
     ------
     HybridLabError
-        A size is not a whole number, an axis is empty, it is not clear whether two axes are pairs, a function reads a column that does
-        not exist, functions need each other's results in a circle, or there are too many rows.
+        A size is not a whole number, an axis is empty, two axes may be pairs or combinations, a function reads an unknown column, functions
+        need each other's results in a circle, or there are too many rows.
 
     Examples
     --------
@@ -68,13 +67,13 @@ def settings(schedules: Sequence[Row], grid: Mapping[Any, Any]) -> list[Row]:
     _refuse_possible_pairs([key for key, points in axes.items() if len(points) > 1])
     reads = {name: _columns_read(name, value, columns) for name, value in grid.items() if name not in axes and callable(value)}
     try:
-        # each function after those whose columns it reads
+        # a function comes after the functions whose columns it reads
         order = [name for name in TopologicalSorter(reads).static_order() if name in reads]
     except CycleError as why:
         circle = " -> ".join(map(str, why.args[1]))
         message = f"the grid's functions wait for each other in a circle: {circle}; give one of them values"
         raise HybridLabError(message, "circular-functions") from None
-    count = len(schedules) * prod(map(len, axes.values()))  # before the rows are built, which would fill the memory
+    count = len(schedules) * prod(map(len, axes.values()))  # checked before building the rows, because too many rows would fill the memory
     if count > MOST_ROWS:
         raise HybridLabError(f"a sweep has at most {MOST_ROWS:,} rows, not {count:,}: take fewer values", "too-large")
     rows = []
@@ -90,7 +89,7 @@ def settings(schedules: Sequence[Row], grid: Mapping[Any, Any]) -> list[Row]:
 
 
 def plain_value(value: Any) -> Any:
-    """Return a value without numpy types; a list or an array becomes a tuple.
+    """Return a value without numpy types. A list or an array becomes a tuple.
 
     >>> plain_value(np.array([1, 2])), plain_value([np.float64(0.5)])
     ((1, 2), (0.5,))
@@ -103,7 +102,7 @@ def plain_value(value: Any) -> Any:
 
 
 def _refuse_possible_pairs(axes: Iterable[tuple[str, ...]]) -> None:
-    """Raise an error for two axes whose costs describe one model, because they can mean pairs or every combination."""
+    """Raise an error if two of forward, backward and weight_share are axes: the values can mean pairs or all combinations."""
     lists = [name for names in axes if len(names) == 1 for name in names if name in OF_ONE_MODEL]
     if len(lists) > 1:
         one, other = lists[:2]
@@ -119,7 +118,7 @@ def _axis_points(key: Any, value: Any) -> tuple[tuple[Any, ...], ...]:
     wanted = f"{key!r} takes a list with {len(key)} values at each point, such as {[tuple(range(1, 1 + len(key)))]}"
     if callable(value) or not isinstance(value, Iterable) or isinstance(value, (str, bytes, Mapping, Set)):
         raise HybridLabError(f"{wanted}, not {short_repr(value)}", "not-a-list")
-    points = tuple(plain_value(point) for point in islice(value, MOST_ROWS + 1))  # an iterator may have no end
+    points = tuple(plain_value(point) for point in islice(value, MOST_ROWS + 1))  # islice, because an iterator can be endless
     for point in points:
         if not isinstance(point, tuple) or len(point) != len(key):
             raise HybridLabError(f"{wanted}, not {short_repr(point)}", "wrong-length")
@@ -129,7 +128,7 @@ def _axis_points(key: Any, value: Any) -> tuple[tuple[Any, ...], ...]:
 
 
 def _axis_values(name: str, value: Any) -> tuple[Any, ...]:
-    """Return the values of a column as a tuple, also if only one value was given."""
+    """Return the values of a column as a tuple. A single value becomes a tuple of one value."""
     if isinstance(value, np.ndarray):
         refuse_masked(value, name)
         value = value.tolist()
@@ -141,7 +140,7 @@ def _axis_values(name: str, value: Any) -> tuple[Any, ...]:
 
 
 def _checked_value(name: str, value: Any) -> Any:
-    """Return a value of a column without numpy types; raise an error for a size that is not a whole number."""
+    """Return a value of a column without numpy types. Raise an error for a size that is not a whole number."""
     if name in SIZES:
         return whole_number(value, name)
     refuse_masked(value, name)

@@ -1,4 +1,4 @@
-"""A sweep as the lines of a picture: the rows of each line, its name, and the columns for which the reader chooses a value."""
+"""A sweep as the lines of a chart: the points and the name of each line, and the columns for which the reader chooses a value."""
 
 import math
 from collections.abc import Iterable, Mapping
@@ -31,15 +31,15 @@ LABELS: Mapping[str, str] = MappingProxyType(
         "weight_share": "Weight gradient's share of the backward",
     }
 )
-LARGEST_VALUE = 1e100  # the largest value that can be drawn, since the square of this value is still finite
-LIST = ("a list",)  # replaces a cell with one value for each device, which cannot be drawn
+LARGEST_VALUE = 1e100  # largest value in a figure; its square is still finite
+LIST = ("a list",)  # stands for a cell with one value for each device, which a figure cannot show
 
 Row = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
 class Lines:
-    """The rows of a sweep as the points of lines.
+    """The rows of a sweep as the points of the lines in a chart.
 
     Parameters
     ----------
@@ -48,17 +48,17 @@ class Lines:
     quantities : tuple of str
         The columns that are drawn against ``x``, on the vertical axis.
     labels : mapping of str to str
-        The words that the caller gave for columns.
+        The caller's words for columns.
     places : tuple of float
         The values of ``x``, in increasing order.
     names : tuple of str
         The name of each line.
     choices : mapping of str to tuple
-        The columns that vary and that neither ``x`` nor the lines determine, each with its values. A picture shows the points for one
+        The other columns that vary, each with its values: ``x`` and the lines do not determine them. A figure shows the points for one
         value of each of these columns at a time.
     at : mapping of (choice, line, place) to row
-        The row of each point. A choice is a tuple with one index for each column of ``choices``. ``line`` is an index into ``names``,
-        and ``place`` is an index into ``places``.
+        The row of each point. ``choice`` is a tuple with one index for each column of ``choices``. ``line`` is an index into ``names``, and
+        ``place`` is an index into ``places``.
     unit : str or None
         The unit of the times.
     """
@@ -85,18 +85,18 @@ def lines_of(sweep: Any, x: Any, y: Any, lines: Any = None, labels: Any = None, 
     y : str or sequence of str
         Columns of numbers.
     lines : str or sequence of str, optional
-        There is one line for each combination of values in these columns. None means the columns schedule and chunks, except a column
-        that is an axis.
+        The columns that distinguish lines: one line for each combination of their values. None means the columns schedule and chunks,
+        except a column that is an axis.
     labels : mapping of str to str, optional
         Words for columns.
     keep : str or sequence of str
-        Columns that are always choices. Another column is a choice if it varies and the other columns do not determine it. For example,
-        a forward time that is a function of the number of devices is not a choice. A column of lists is never a choice.
+        Columns that are always choices. Another column is a choice if its values vary and the other columns do not determine them. For
+        example, a forward time that is a function of the number of devices is not a choice. A column of lists is never a choice.
 
     Raises
     ------
     HybridLabError
-        A column is unknown or has no numbers, there are more lines than a reader can distinguish, or two rows fall on the same point.
+        A column is unknown or has no numbers, a reader cannot distinguish so many lines, or two rows give the same point.
 
     Examples
     --------
@@ -126,7 +126,7 @@ def lines_of(sweep: Any, x: Any, y: Any, lines: Any = None, labels: Any = None, 
     choices = [*panels, *_independent(rows, (x, *of_lines, *panels), [name for name in offered if name not in panels])]
     values = {name: unique_values(row[name] for row in rows) for name in (x, *of_lines, *choices)}
     index = {name: {value: place for place, value in enumerate(values[name])} for name in values}
-    # by the places of the values, because values of a column can be texts, numbers and None
+    # sorted by indices, because texts, numbers and None in one column cannot be compared
     keys = sorted({tuple(index[name][row[name]] for name in of_lines) for row in rows})
     if len(keys) > MOST_LINES:
         message = f"{len(keys)} lines are more than the {MOST_LINES} that can be told apart: draw fewer, with sweep.where()"
@@ -145,7 +145,7 @@ def lines_of(sweep: Any, x: Any, y: Any, lines: Any = None, labels: Any = None, 
 
 
 def logarithmic_axes(given: Any, positive: Mapping[str, bool]) -> list[str]:
-    """Return the names of the axes that become logarithmic; raise an error for an axis that cannot.
+    """Return the names of the logarithmic axes. Raise an error for an axis that cannot be logarithmic.
 
     Parameters
     ----------
@@ -172,7 +172,7 @@ def logarithmic_axes(given: Any, positive: Mapping[str, bool]) -> list[str]:
 
 
 def drawable(value: Any, name: str) -> Any:
-    """Return a value of column ``name`` as JSON can store it, with numbers rounded to nine digits; raise an error if it cannot be drawn.
+    """Return a value of column ``name`` for a figure: numbers are rounded to nine digits. Raise an error if a figure cannot show it.
 
     >>> drawable(np.float64(0.1 + 0.2), "p2p"), drawable(3.0, "p2p"), drawable([1, 2], "forward") is LIST
     (0.3, 3, True)
@@ -184,11 +184,11 @@ def drawable(value: Any, name: str) -> Any:
     if value is None or isinstance(value, (str, bool)):
         return value
     number = isinstance(value, (int, float))
-    if not number or not abs(value) <= LARGEST_VALUE:  # the comparison is false for NaN, too
+    if not number or not abs(value) <= LARGEST_VALUE:  # "not <=" instead of ">", because comparisons with NaN are false
         code = "not-a-number" if not number else "too-large" if abs(value) < math.inf else "not-finite"
         raise HybridLabError(f"a cell of {name!r} is {short_repr(value)}: what is drawn are finite numbers and texts", code)
-    short = float(f"{value:.9g}")  # values that differ by rounding alone become one point on the axis
-    return int(short) if short.is_integer() and abs(short) < 1e15 else short  # scripts know whole numbers up to 9e15
+    short = float(f"{value:.9g}")  # values that differ only by rounding errors become one point on the axis
+    return int(short) if short.is_integer() and abs(short) < 1e15 else short  # JavaScript has exact whole numbers up to 9e15
 
 
 def unique_values(values: Iterable[Any]) -> tuple[Any, ...]:
@@ -202,7 +202,7 @@ def unique_values(values: Iterable[Any]) -> tuple[Any, ...]:
 
 
 def label_of(name: str, labels: Mapping[str, str], unit: str | None = None) -> str:
-    """Return the words for a column, from ``labels`` or from this library; if the column holds times, the unit follows.
+    """Return the words for a column, from ``labels`` or from this library. For a column of times, add the unit.
 
     >>> label_of("p2p", {"p2p": "T_C"}, "ms"), label_of("bubble_ratio", {}, "ms"), label_of("T_B_share", {})
     ('T_C, ms', 'Bubble ratio', 'T B share')
@@ -226,7 +226,7 @@ def value_text(name: str, value: Any) -> str:
 
 
 def line_name(key: Mapping[str, Any], labels: Mapping[str, str]) -> str:
-    """Return the name of the line with these values; it has no chunks if the schedule supports only one number of chunks.
+    """Return the name of the line with these values. The name omits the chunks if the schedule supports only one number of chunks.
 
     >>> line_name({"schedule": "hanayo", "chunks": 4}, {}), line_name({"schedule": "gpipe", "chunks": 1}, {})
     ('Hanayo, 4 chunks', 'GPipe')
@@ -244,7 +244,7 @@ def line_name(key: Mapping[str, Any], labels: Mapping[str, str]) -> str:
 
 
 def checked_labels(labels: Any, known: Iterable[str]) -> dict[str, str]:
-    """Return ``labels`` if they map columns to words, and an empty dict for None; raise an error for anything else.
+    """Return ``labels`` if it maps columns to words, and an empty dict for None. Raise an error for anything else.
 
     >>> checked_labels({"ptp": "Latency"}, ["p2p"])
     Traceback (most recent call last):
@@ -257,7 +257,7 @@ def checked_labels(labels: Any, known: Iterable[str]) -> dict[str, str]:
 
 
 def known_names(given: Any, argument: str, known: Iterable[str], what: str = "column") -> tuple[str, ...]:
-    """Return each given name once; raise an error for a name that is not ``known``. ``given`` is one name or several names.
+    """Return each given name once. Raise an error for a name that is not in ``known``. ``given`` is one name or several names.
 
     >>> known_names("makespan", "y", ["makespan", "refused"])
     ('makespan',)
@@ -268,14 +268,14 @@ def known_names(given: Any, argument: str, known: Iterable[str], what: str = "co
 
 
 def _line_columns(sweep: Sweep, drawn: tuple[str, ...], lines: Any) -> tuple[str, ...]:
-    """Return the columns that distinguish lines; each combination of their values is one line."""
+    """Return the columns that distinguish lines. Each combination of their values is one line."""
     if lines is None:
         return tuple(name for name in ("schedule", "chunks") if name in sweep.columns and name not in drawn)
     return known_names(lines, "lines", [name for name in sweep.columns if name not in (*drawn, *RESULTS)])
 
 
 def _refuse_undrawable(rows: list[dict[str, Any]], drawn: tuple[str, ...]) -> None:
-    """Raise an error for an axis without numbers; a value on the vertical axis may be None, because refused rows have no results."""
+    """Raise an error for an axis without numbers. On the vertical axis None is allowed, because refused rows have no results."""
     for name in drawn:
         found = [value for value in dict.fromkeys(row[name] for row in rows) if value is not None or name == drawn[0]]
         if not found:
@@ -288,9 +288,10 @@ def _refuse_undrawable(rows: list[dict[str, Any]], drawn: tuple[str, ...]) -> No
 
 
 def _independent(rows: list[dict[str, Any]], fixed: tuple[str, ...], offered: list[str]) -> list[str]:
-    """Return the offered columns that vary and whose values the other columns do not determine.
+    """Return the offered columns with varying values that the other columns do not determine.
 
-    If either of two columns can be left out, the one with fewer values stays. If both have equally many values, the first stays.
+    If two columns determine each other, the function returns the column with fewer values, or the first column if both have the same number
+    of values.
     """
 
     def combinations(names: Iterable[str]) -> int:
@@ -299,6 +300,6 @@ def _independent(rows: list[dict[str, Any]], fixed: tuple[str, ...], offered: li
     varying = [name for name in offered if combinations([name]) > 1]
     for name in sorted(varying, key=lambda name: (-combinations([name]), -offered.index(name))):
         others = [*fixed, *(each for each in varying if each != name)]
-        if combinations(others) == combinations([*others, name]):  # the others determine it
+        if combinations(others) == combinations([*others, name]):  # the other columns determine this column
             varying.remove(name)
     return varying

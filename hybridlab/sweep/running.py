@@ -1,4 +1,4 @@
-"""The runner of a sweep's jobs, in this process or on the workers of an executor. For a job that did not run, it returns the reason."""
+"""The runner of a sweep's jobs, in this process or on an executor. The outcome of a job is its results, or why the job did not run."""
 
 import os
 import sys
@@ -13,14 +13,14 @@ from hybridlab.errors import HybridLabError
 from hybridlab.progress import with_progress
 from hybridlab.sweep.jobs import Job, Results, run_job
 
-NOT_RUN = "not run: "  # how the reason of a job that did not run begins
+NOT_RUN = "not run: "  # beginning of the text for a job that did not run
 INTERRUPTED = f"{NOT_RUN}the sweep was interrupted"
 RAISED = "a job of the sweep raised this error"
-CHECK_INTERVAL = 0.1  # seconds between two checks for an interrupt, which does not end a wait on every system
+CHECK_INTERVAL = 0.1  # seconds between two checks for an interrupt, because on some systems an interrupt does not end a wait
 MPI_COMMAND = "mpiexec -n 3 python -m mpi4py.futures script.py"
 
-Outcome = list[Results] | str  # the results of a job, run by run, or why it did not run
-Steps = Generator[tuple[int, Outcome], None, None]  # the place of a job and its outcome, job by job
+Outcome = list[Results] | str  # the results of a job, or the reason why the job did not run
+Steps = Generator[tuple[int, Outcome], None, None]  # yields (index of a job, outcome of the job)
 
 
 class Workers(Protocol):
@@ -31,7 +31,7 @@ class Workers(Protocol):
 
 
 def checked_executor(executor: Any) -> Workers | None:
-    """Return the executor; raise an error for other objects, and for an executor of MPI that would wait for ever."""
+    """Return the executor. Raise an error if it is not an executor, or if it is an MPI executor without workers."""
     if executor is None:
         return None
     if isinstance(executor, type) or not callable(getattr(executor, "submit", None)):
@@ -52,7 +52,7 @@ def run_jobs(work: Sequence[Job], rows: Sequence[int], executor: Workers | None,
     rows : sequence of int
         The number of rows of each job, for the progress bar.
     executor : Workers or None
-        Where the jobs run. None means here, one by one.
+        The executor that runs the jobs. None runs them in this process, one after the other.
     progress : bool or None
         As for :func:`with_progress`.
 
@@ -61,20 +61,20 @@ def run_jobs(work: Sequence[Job], rows: Sequence[int], executor: Workers | None,
     HybridLabError
         The executor ran no job.
     KeyboardInterrupt
-        The sweep was interrupted before a job had finished. If it is interrupted later, the outcome of the other jobs is that they did
-        not run.
+        An interrupt (Ctrl-C) came before the first job had finished. After a later interrupt, the function returns, and the remaining jobs
+        have the outcome "not run".
     Exception
         The error that a job raised.
     """
     outcomes: list[Outcome] = [INTERRUPTED] * len(work)
 
     def store_outcomes() -> Iterator[tuple[int, None]]:
-        """Store each outcome, and yield how many rows it has results for."""
+        """Store each outcome, and yield its number of rows with results."""
         for place, outcome in steps:
             outcomes[place] = outcome
             yield 0 if isinstance(outcome, str) else rows[place], None
 
-    # closing, so that after an interrupt the jobs that still wait are cancelled
+    # closing cancels the waiting jobs after an interrupt
     with closing(_run_here(work) if executor is None else _run_elsewhere(work, executor)) as steps:
         try:
             for _ in with_progress(store_outcomes(), sum(rows), progress, unit="rows"):
@@ -88,7 +88,7 @@ def run_jobs(work: Sequence[Job], rows: Sequence[int], executor: Workers | None,
 
 
 def attempt(job: Job) -> list[Results]:
-    """Return the results of a job. An error that it raises gets a note, which distinguishes it from an error of the executor."""
+    """Return the results of a job. A note on an error of the job distinguishes the error from errors of the executor."""
     try:
         return run_job(job)
     except Exception as why:
@@ -97,13 +97,13 @@ def attempt(job: Job) -> list[Results]:
 
 
 def _run_here(work: Sequence[Job]) -> Steps:
-    """Yield the place and the results of each job."""
+    """Yield the index and the results of each job."""
     for place, job in enumerate(work):
         yield place, attempt(job)
 
 
 def _run_elsewhere(work: Sequence[Job], executor: Workers) -> Steps:
-    """Yield the place and the outcome of each job as soon as the executor has it; at the end, jobs that wait are cancelled."""
+    """Yield the index and the outcome of each job as soon as the job has finished. At the end, cancel the waiting jobs."""
     done: SimpleQueue[tuple[int, Any]] = SimpleQueue()
     waiting: dict[int, Any] = {}
     refusal = ""
@@ -115,7 +115,7 @@ def _run_elsewhere(work: Sequence[Job], executor: Workers) -> Steps:
                 refusal = _reason(why)
                 break
             waiting[place] = future
-            # the default value binds the place of this turn of the loop
+            # the default value binds ``place`` of this iteration of the loop
             future.add_done_callback(lambda future, place=place: done.put((place, future)))
         submitted = len(waiting)
         while waiting:
@@ -134,22 +134,22 @@ def _wait_for_next(done: "SimpleQueue[tuple[int, Any]]") -> tuple[int, Any]:
     while True:
         try:
             return done.get(timeout=CHECK_INTERVAL)
-        except Empty:  # go on waiting; between two waits, an interrupt is noticed
+        except Empty:  # an interrupt takes effect between two waits
             continue
 
 
 def _outcome(future: Any) -> Outcome:
-    """Return the results of a finished job, or why the executor did not run it; raise what the job raised."""
+    """Return the results of a finished job, or the reason why the executor did not run it. Raise an error of the job itself."""
     try:
         why = future.exception()
         if why is None:
             results: list[Results] = future.result()
             return results
-    except Exception as lost:  # the job was cancelled, or its results died with the worker that had them
+    except Exception as lost:  # the job was cancelled, or its results were lost with a dead worker
         why = lost
     if RAISED not in getattr(why, "__notes__", ()):
         return _reason(why)
-    if isinstance(why, HybridLabError) and why.code == "unknown-name":  # its name is known here
+    if isinstance(why, HybridLabError) and why.code == "unknown-name":  # this process knows the name, but the worker does not
         unknown = str(why).split(". Known:")[0].split(": did")[0]
         message = f"a worker does not know a schedule of this sweep ({unknown}): register it in a module that the workers import"
         raise HybridLabError(message, why.code) from why
@@ -157,20 +157,20 @@ def _outcome(future: Any) -> Outcome:
 
 
 def _reason(why: BaseException) -> str:
-    """Return why a job did not run, in one line."""
+    """Return the reason why a job did not run, as one line of text."""
     kind = type(why).__name__
     text = f"{kind}: {why}".splitlines()[0]
-    described = text if len(text) <= 160 else f"{text[:157]}..."  # it stands in a cell of the table
-    if isinstance(why, BrokenExecutor) or kind == "KilledWorker":  # the name in Dask, which need not be installed
+    described = text if len(text) <= 160 else f"{text[:157]}..."  # short, because the text is a cell of the table
+    if isinstance(why, BrokenExecutor) or kind == "KilledWorker":  # compared by name, because Dask is perhaps not installed
         return f"{NOT_RUN}a worker of the executor died ({described})"
     return f"{NOT_RUN}the executor did not run the job ({described.removesuffix(': ')})"
 
 
 def _has_no_workers(executor: Any) -> bool:
-    """Return whether this is an executor of mpi4py whose jobs would wait for ever.
+    """Return whether this is an executor of mpi4py that cannot start workers, so that its jobs would wait for ever.
 
-    It starts workers itself if ``python -m mpi4py.futures`` has not, and MPICH can do this only in a program that mpiexec or Slurm has
-    started. Such a program finds how to reach them in variables of the environment, PMI_... or PMIX_....
+    If ``python -m mpi4py.futures`` has not started workers, the executor starts workers itself. With MPICH this works only in a program
+    that mpiexec or Slurm has started. Such a program has environment variables PMI_... or PMIX_....
     """
     if type(executor).__name__ != "MPIPoolExecutor" or getattr(executor, "_pool", None) is not None:
         return False

@@ -1,4 +1,4 @@
-"""The function that simulates schedules at every point of a grid of sizes and costs, and the table that it returns."""
+"""The function ``sweep``, which simulates schedules at every point of a grid of sizes and costs, and its table ``Sweep``."""
 
 import warnings
 from collections.abc import Collection, Iterator, Mapping
@@ -14,7 +14,7 @@ from hybridlab.sweep.jobs import Run, Size, batches_of, group_into_jobs
 from hybridlab.sweep.running import INTERRUPTED, NOT_RUN, Workers, checked_executor, run_jobs
 
 COSTS = ("forward", "backward", "weight_share", "p2p", "overlap")
-NOT_COLUMNS = {  # arguments that are given in another way
+NOT_COLUMNS = {  # arguments of Costs that cannot be columns, with advice
     "unit": "the whole sweep has one unit, as in sweep(..., unit='s')",
     "weight_gradient": "give its part of the backward, weight_share",
     "p2p_between": "a sweep has one latency for all links, p2p; simulate() takes Costs(..., p2p_between=...) of each setting",
@@ -27,7 +27,7 @@ Values = tuple[Any, ...]
 
 @dataclass(frozen=True, repr=False)
 class Sweep:
-    """The table that :func:`sweep` returns; ``len`` gives its number of rows, and a loop over it gives the rows.
+    """The table that :func:`sweep` returns. ``len`` gives the number of rows, and iteration gives the rows.
 
     Parameters
     ----------
@@ -36,12 +36,12 @@ class Sweep:
     values : tuple of tuple
         One tuple for each row, with one value for each column.
     unit : str or None
-        The unit of all times in the table: "s", "ms" or "us". None means that times are plain slots.
+        The unit of all times in the table: "s", "ms" or "us". None means that times have no unit.
 
     Raises
     ------
     HybridLabError
-        Two columns have the same name, or a row does not have one value for each column.
+        Two columns have the same name, or the number of values in a row differs from the number of columns.
 
     Examples
     --------
@@ -72,7 +72,7 @@ class Sweep:
 
     @property
     def rows(self) -> list[Row]:
-        """The rows; each is a dict from the name of a column to the value in that row."""
+        """The rows. Each row is a dict: name of a column -> value."""
         return list(self)
 
     def __len__(self) -> int:
@@ -82,19 +82,19 @@ class Sweep:
         return (dict(zip(self.columns, row, strict=True)) for row in self.values)
 
     def where(self, **values: Any) -> "Sweep":
-        """Return the rows in which each named column has the given value; there may be none.
+        """Return a table of the rows in which each named column has the given value. The table can be empty.
 
         Parameters
         ----------
         **values
-            The value to look for in each named column. The letters of a schedule's name may be upper or lower case.
+            The wanted value of each named column. The name of a schedule may be in upper or lower case.
 
         Raises
         ------
         HybridLabError
             The table has no such column.
         """
-        # rows hold plain values: a list has become a tuple, and a schedule has the spelling of the registry
+        # convert the values as in the rows: a list becomes a tuple, and a schedule gets the spelling of the registry
         wanted = [(self._index(name), _as_in_rows(name, plain_value(value))) for name, value in values.items()]
         rows = tuple(row for row in self.values if all(row[index] == value for index, value in wanted))
         return Sweep(self.columns, rows, self.unit)
@@ -109,13 +109,13 @@ class Sweep:
 
     @property
     def not_run(self) -> "Sweep":
-        """The rows that were not run, because the sweep was interrupted or a worker died; in most tables there are none."""
+        """A table of the rows that did not run, because the sweep was interrupted or a worker died. Empty after a complete sweep."""
         refusals = [row.get("refused") for row in self]
         rows = (row for row, why in zip(self.values, refusals, strict=True) if isinstance(why, str) and why.startswith(NOT_RUN))
         return Sweep(self.columns, tuple(rows), self.unit)
 
     def to_pandas(self) -> Any:
-        """Return the table as a pandas ``DataFrame``; raises :class:`HybridLabError` if pandas is not installed."""
+        """Return the table as a pandas ``DataFrame``. Raise :class:`HybridLabError` if pandas is not installed."""
         try:
             import pandas  # type: ignore[import-not-found,import-untyped,unused-ignore]
         except ImportError as why:
@@ -143,41 +143,42 @@ def sweep(
     Parameters
     ----------
     schedules : str, pair, or sequence of these
-        Names of schedules, or pairs (name, chunks). A schedule that is given by its name alone has the chunks of the grid's column
-        ``chunks``, or without such a column the fewest chunks that the schedule supports.
+        Names of schedules, or pairs (name, chunks). For a schedule given by its name alone, the number of chunks comes from the grid's
+        column ``chunks``. Without this column, it is the smallest number of chunks that the schedule supports.
     grid : mapping
-        The entry of a column's name is one value, several values (an axis), or a function of other columns. The parameters of the
-        function are the names of these columns. Columns whose values belong together are one axis; its key is a tuple of their names,
-        such as ``("forward", "backward"): [(1, 2), (2, 4)]``. The grid needs devices, microbatches, forward and backward. It may have
-        chunks, weight_share, p2p and overlap (see :class:`Costs`). It may also have other columns, which functions can read. To give
-        one time for each device, let a function return a list, or give a list of lists.
+        A dict from the name of a column to one value, several values (an axis), or a function of other columns. The parameters of the
+        function are the names of these columns. Columns whose values belong together are one axis, with a tuple of names as key, such as
+        ``("forward", "backward"): [(1, 2), (2, 4)]``. The grid needs devices, microbatches, forward and backward. Optional are chunks,
+        weight_share, p2p and overlap (see :class:`Costs`), and any other columns that functions read. For one time per device, use a
+        function that returns a list, or a list of lists.
     unit : str or None
-        The unit of all times: "s", "ms" or "us". None means that times are plain slots.
+        The unit of all times: "s", "ms" or "us". None means that times have no unit.
     executor : concurrent.futures.Executor, optional
-        It runs the jobs in other processes: a ``ProcessPoolExecutor``, an ``MPIPoolExecutor`` of mpi4py, a ``Client`` of Dask, or
-        another object whose ``submit`` returns a future. The table is the same for all of them. A job has one or several schedule
-        sizes, each with a batch of costs. A worker knows only the schedules that are registered in the modules it imports.
+        An executor that runs the sweep in other processes: a ``ProcessPoolExecutor``, an ``MPIPoolExecutor`` of mpi4py, a ``Client`` of
+        Dask, or another object whose ``submit`` returns a future. The table does not depend on the executor. A worker process knows only
+        the schedules that are registered in its imported modules.
     progress : bool, optional
-        True shows a progress bar of tqdm at once, and False never shows one. None shows it after five seconds if tqdm is installed.
+        True shows a progress bar immediately (needs tqdm), and False never shows a progress bar. None shows a progress bar after five
+        seconds if tqdm is installed.
 
     Returns
     -------
     Sweep
-        All rows of the first schedule come first, then those of the second, and so on. Within a schedule, the last axis of the grid
-        changes fastest. The columns are schedule, devices, microbatches, chunks, the other columns of the grid, then makespan,
-        device_span, bubble_ratio, peak_activations (the largest over the devices) and refused. If a schedule does not exist at a size,
-        ``refused`` is the reason and the results are None. In all other rows, ``refused`` is None.
+        The rows are sorted by schedule, in the given order. Within a schedule, the last axis of the grid changes fastest. The columns are
+        schedule, devices, microbatches, chunks, the other columns of the grid, then makespan, device_span, bubble_ratio, peak_activations
+        (the largest over the devices) and refused. If a schedule does not exist at a size, ``refused`` is the reason and the results are
+        None. In all other rows, ``refused`` is None.
 
-        If the sweep is interrupted (Ctrl-C), it returns all rows of the jobs that have finished. The other rows have no results, and
-        their ``refused`` begins with "not run". The same holds for the rows that an executor cannot run, for example because a worker
-        died; then a ``RuntimeWarning`` says so. ``Sweep.not_run`` has all these rows.
+        After an interrupt (Ctrl-C), the table has the results so far. The other rows have no results, and their ``refused`` begins with
+        "not run". The same holds for rows that an executor cannot run, for example because a worker died. In this case, the function warns
+        with a ``RuntimeWarning``. ``Sweep.not_run`` has all these rows.
 
     Raises
     ------
     HybridLabError
-        A name is unknown, costs are wrong, or the grid cannot be read. Lists for two of forward, backward and weight_share are
-        refused unless the grid says whether they belong together. ``executor`` is not an executor. All this is checked before anything
-        runs. Later, this error means that the executor could not run a single job.
+        A name is unknown, costs are wrong, or the grid cannot be read. The grid has separate lists for two of forward, backward and
+        weight_share, which can mean pairs or all combinations. ``executor`` is not an executor. The function finds these faults before it
+        runs a job. Later, this error means that the executor could not run a single job.
 
     Examples
     --------
@@ -195,18 +196,18 @@ def sweep(
     places_of: dict[Size, list[int]] = {}
     for place, row in enumerate(rows):
         places_of.setdefault((row["schedule"], row["devices"], row["microbatches"], row["chunks"]), []).append(place)
-    results: list[Values] = [()] * len(rows)  # filled in another order than that of the rows
+    results: list[Values] = [()] * len(rows)  # filled in the order of the jobs
     runs: list[Run] = []
     places_of_run: list[list[int]] = []
     for size, places in places_of.items():
-        batches = batches_of([rows[place] for place in places], costs, size)  # wrong costs raise, also at sizes that are refused
+        batches = batches_of([rows[place] for place in places], costs, size)  # wrong costs raise an error even at refused sizes
         refusal = REGISTRY[size[0]].refusal(*size[1:])
-        for place in places:  # rows that run get their results later
+        for place in places:  # rows of supported sizes get their results later
             results[place] = (None, None, None, None, refusal)
         remaining = iter(places)
         if refusal is None:
             runs += [(size, batch) for batch in batches]
-            places_of_run += [list(islice(remaining, *batch.batch)) for batch in batches]  # the next rows, one for each setting
+            places_of_run += [list(islice(remaining, *batch.batch)) for batch in batches]  # one row for each setting
     jobs = group_into_jobs(runs)
     work = [[runs[index] for index in job] for job in jobs]
     counts = [sum(len(places_of_run[index]) for index in job) for job in jobs]
@@ -225,21 +226,21 @@ def sweep(
 
 
 def _warn_of_failures(table: Sweep) -> None:
-    """Warn if the executor left rows out; after an interrupt nobody needs a warning."""
+    """Warn if the executor did not run some rows. An interrupt causes no warning."""
     reasons = [why for why in table.not_run.column("refused") if why != INTERRUPTED]
     if reasons:
         message = f"{len(reasons):,} of {counted(len(table), 'row')} have no results, {reasons[0]}; the table's not_run has these rows"
-        warnings.warn(message, RuntimeWarning, stacklevel=3)  # the line that called ``sweep``
+        warnings.warn(message, RuntimeWarning, stacklevel=3)  # the warning points to the caller of ``sweep``
 
 
 def _as_in_rows(name: str, value: Any) -> Any:
-    """Return a value as the rows of the column ``name`` have it; the name of a schedule gets the spelling of the registry."""
+    """Return a value in the form of the rows of column ``name``. The name of a schedule gets the spelling of the registry."""
     known = {each.lower(): each for each in REGISTRY} if name == "schedule" and isinstance(value, str) else {}
     return known.get(value.lower(), value) if known else value
 
 
 def _grid_columns(grid: Any, progress: Any) -> list[str]:
-    """Return the columns of a grid; raise an error for arguments that no sweep can use."""
+    """Return the columns of a grid. Raise an error for invalid arguments."""
     if not isinstance(grid, Mapping):
         wanted = "a grid is a dict from names of columns to their values, such as {'devices': [2, 4]}"
         raise HybridLabError(f"{wanted}, not {short_repr(grid)}", "wrong-type")
@@ -264,7 +265,7 @@ def _grid_columns(grid: Any, progress: Any) -> list[str]:
 
 
 def _schedule_columns(schedules: Any, grid: Collection[str]) -> list[Row]:
-    """Return a dict for each schedule with its name, and with its chunks unless chunks are a column of the ``grid``."""
+    """Return a dict for each schedule: its name, and also its chunks unless the ``grid`` has a column chunks."""
     wanted = "schedules are names, or pairs of a name and its chunks such as ('interleaved', 2)"
     several = [schedules] if _is_pair(schedules) or isinstance(schedules, str) else list(each_of(schedules, wanted))
     if not several:
@@ -284,7 +285,7 @@ def _schedule_columns(schedules: Any, grid: Collection[str]) -> list[Row]:
 
 
 def _is_pair(value: Any) -> bool:
-    """Return whether the value is the pair of a name and its chunks, and not a list of two schedules."""
-    # ("gpipe", "1f1b") are two schedules, and ("interleaved", 2) is one
+    """Return whether the value is a pair (name, chunks) and not a list of two schedules."""
+    # ("gpipe", "1f1b") are two schedules; ("interleaved", 2) is one pair
     two = isinstance(value, (tuple, list)) and len(value) == 2
     return two and isinstance(value[0], str) and not isinstance(value[1], (str, tuple, list))
