@@ -1,8 +1,7 @@
 """Functions that draw static figures of timelines, curves, sweeps, named points, the plans of a search, and divided bars.
 
-Every function returns a :class:`Picture`. This is a matplotlib Figure: a notebook shows it as the value of a cell, and its method
-``savefig`` writes it to a file. Its ``alt_text`` says in words what the figure shows. No function prints anything or changes a setting
-of matplotlib.
+Every function returns a :class:`Picture`, a matplotlib Figure. A notebook shows a Picture as the value of a cell. The method ``savefig``
+writes the figure to a file, and ``alt_text`` describes the figure in words. No function prints anything or changes a setting of matplotlib.
 """
 
 from hybridlab.plot.charts import lines, stacks

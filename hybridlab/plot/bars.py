@@ -1,4 +1,4 @@
-"""Draws a timeline: its operations as bars, and its spans, which are messages, hops of rings and optimisers."""
+"""Drawing of a timeline: operations as bars, and spans (messages, hops of rings, optimisers)."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -15,13 +15,13 @@ from hybridlab.schedule import KINDS, Operations, W
 from hybridlab.timeline import Timeline
 from hybridlab.timeline.spans import ALL_GATHER, REDUCE_SCATTER, SPAN_KINDS
 
-# The hatching has the colour of the edge.
+# Matplotlib draws the hatching in the colour of the edge.
 IDLE: dict[str, Any] = {"facecolor": "#F8F9FA", "edgecolor": "#B4BBC4", "linewidth": 0.0, "hatch": "/////"}
-SMALLEST = 6.0  # the smallest size of a microbatch's number, in points
-DRAWN_SPANS = ("optimiser", "reduce-scatter", "all-gather", "send", "receive")  # drawn in this order, so later kinds cover earlier ones
+SMALLEST = 6.0  # points; the smallest size of a microbatch's number
+DRAWN_SPANS = ("optimiser", "reduce-scatter", "all-gather", "send", "receive")  # order of drawing: later kinds cover earlier kinds
 SPAN_WORDS = {"send": "message sent", "receive": "message received"}
-BETWEEN_RINGS = 0.04  # inches between rings that overlap in time, with room for a mark around one of them
-HOLLOW = ("receive", "all-gather")  # drawn hollow, so that they differ from "send" and "reduce-scatter" without colour
+BETWEEN_RINGS = 0.04  # inches between rings that overlap in time; enough for a mark around a ring
+HOLLOW = ("receive", "all-gather")  # hollow, so that a reader can distinguish them from "send" and "reduce-scatter" without colour
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class Numbers:
     Parameters
     ----------
     letter : bool
-        Whether the letter of the kind stands before the number.
+        Whether a bar shows the letter of the operation's kind before the number.
     size : float
         Size of the text in points.
     rows : array of bool, shape (operations,)
@@ -72,15 +72,15 @@ def origin(timeline: Timeline) -> float:
 
 
 def draw_idle(axes: Axes, start: Floats, end: Floats, top: Floats, height: float) -> None:
-    """Draw rectangles of idle time as hatched areas."""
-    # They fill whole rows. The bars are drawn over them, so hatching is seen only where a device is idle.
+    """Draw idle time as hatched rectangles."""
+    # The rectangles fill whole rows. Bars cover them later, so the hatching stays visible only where a device is idle.
     hatched = PolyCollection(list(_corners(start, end, top, height)), gid="idle", **IDLE)
     hatched.set_hatch_linewidth(0.6)
     axes.add_collection(hatched, autolim=False)
 
 
 def bars_of(timeline: Timeline, pitch: float, height: float) -> list[Bars]:
-    """Return the bars of a timeline: one :class:`Bars` for each kind of operation. The rows of devices are ``pitch`` inches apart."""
+    """Return the bars of a timeline, one :class:`Bars` for each kind of operation. The rows of devices are ``pitch`` inches apart."""
     schedule, first = timeline.schedule, origin(timeline)
     shades = schedule.copies * schedule.chunks
     colours = np.array([[shade_colour(kind, shade, shades) for shade in range(shades)] for kind in KINDS])
@@ -94,24 +94,25 @@ def bars_of(timeline: Timeline, pitch: float, height: float) -> list[Bars]:
 
 
 def draw_bars(axes: Axes, bars: Bars, points: float) -> None:
-    """Draw operations of one kind, with a mark that shows the kind without colour.
+    """Draw the operations of one kind. A mark shows the kind without colour.
 
     One unit of x is ``points`` points long. The mark is a solid line near the bottom for B, a dotted line near the bottom for I, and a
     solid line near the top for W. F has no mark.
     """
     wide = (bars.end - bars.start) * points
-    narrowest = float(wide[wide > 0].min(initial=72.0))  # points; an inch if all durations are 0
-    edges = np.where(wide > 0, "#FFFFFF", bars.colours)  # an operation without duration is drawn as a line in its own colour
+    narrowest = float(wide[wide > 0].min(initial=72.0))  # points; 72 (an inch) if all durations are 0
+    edges = np.where(wide > 0, "#FFFFFF", bars.colours)  # an operation without duration becomes a line in the colour of its kind
     style: dict[str, Any] = {"facecolors": bars.colours, "edgecolors": edges, "linewidths": min(0.9, 0.2 * narrowest)}
     body = PolyCollection(list(_corners(bars.start, bars.end, bars.top, bars.height)), gid=f"operations {bars.kind}", **style)
     axes.add_collection(body, autolim=False)
     if bars.kind == "F":
         return
-    # In points: at most a tenth of the bar's height (72 points are an inch), and thinner if some bars are narrow
+    # In points: at most a tenth of the bar's height (72 points are an inch); thinner if some bars are narrow
     thick = np.minimum(7.3 * bars.height, max(0.35 * narrowest, 0.8))
-    inside = 0.012 + thick / 100  # inches from the edge of the bar to the middle of the line
+    inside = 0.012 + thick / 100  # inches from the edge of the bar to the middle of the mark
     y = bars.top + (inside if bars.kind == "W" else bars.height - inside)
-    margin = np.minimum(1.2 / points, (bars.end - bars.start) / 6)  # the mark ends before the edges of the bar, also in a narrow one
+    # the mark ends before the left and right edges of the bar, even of a narrow bar
+    margin = np.minimum(1.2 / points, (bars.end - bars.start) / 6)
     ends = np.stack([np.stack([bars.start + margin, y], -1), np.stack([bars.end - margin, y], -1)], 1)
     dashes = (0, (0.7, 0.7)) if bars.kind == "I" else "solid"
     marks = LineCollection(list(ends), gid=f"marks {bars.kind}", colors="black", alpha=0.6, linewidths=thick, linestyles=[dashes])
@@ -120,25 +121,25 @@ def draw_bars(axes: Axes, bars: Bars, points: float) -> None:
 
 
 def numbers_for(timeline: Timeline, height: float, inches: float) -> Numbers:
-    """Return the style that writes a number into the largest number of bars.
+    """Return the style in which the largest number of bars has room for the microbatch number.
 
-    A bar is ``height`` inches high, and a unit of time is ``inches`` inches long. If two styles fill the same number of bars, the style
-    with the letter of the kind wins, then the larger one. All operations of one kind on one device get a number, or none of them does.
-    Operations in overlapped pairs are groups of their own.
+    A bar is ``height`` inches high, and a unit of time is ``inches`` inches long. If two styles fill the same number of bars, the function
+    prefers the style with the letter of the kind, and then the larger text. Either all operations of one kind on one device get a number,
+    or none of these operations. Operations in overlapped pairs count as separate groups.
     """
     schedule = timeline.schedule
     wide = (timeline.end - timeline.start) * inches
     group = schedule.kind * schedule.devices + schedule.device
-    # Bars of a pair are half as high, so a text that fits into other bars of their kind may not fit into them.
+    # Bars of a pair are half as high, so a text that fits into other bars of the same kind may not fit into them.
     group[np.append(schedule.pairs, schedule.pairs + 1)] += len(KINDS) * schedule.devices
     narrowest = np.full(int(group.max()) + 1, np.inf)
     np.minimum.at(narrowest, group, np.where(wide > 0, wide, np.inf))
-    # The text with the highest number and the widest letter is the widest one, so every other text fits where it fits.
+    # The text with the highest number and the widest letter is the widest text. Where this text fits, every text fits.
     last = str(schedule.microbatches - 1)
     widest = "W" if (schedule.kind == W).any() else "B"
     best = Numbers(False, SMALLEST, np.zeros(wide.size, dtype=bool))
     for letter in (True, False):
-        # A text with a letter must be a point larger than a number alone. The 0.01 puts the last size into the range.
+        # The smallest text with a letter is a point larger than the smallest number alone. The 0.01 includes the last size in the range.
         for size in np.arange(_largest(height), SMALLEST + letter - 0.01, -0.5).tolist():
             rows = (narrowest[group] > text_width(widest * letter + last, size) + 0.032) & (wide > 0)
             if rows.sum() > best.rows.sum():
@@ -147,10 +148,10 @@ def numbers_for(timeline: Timeline, height: float, inches: float) -> Numbers:
 
 
 def write_numbers(axes: Axes, timeline: Timeline, numbers: Numbers, pitch: float, height: float) -> None:
-    """Write the number of the microbatch into every chosen bar, a little away from the mark of its kind."""
+    """Write the number of the microbatch into every chosen bar, with a small distance from the mark of the kind."""
     schedule = timeline.schedule
     middle = (timeline.start + timeline.end) / 2 - origin(timeline)
-    shift = {"F": 0.0, "B": -0.02, "I": -0.02, "W": 0.04}  # shares of a bar's height; y runs downwards
+    shift = {"F": 0.0, "B": -0.02, "I": -0.02, "W": 0.04}  # shares of a bar's height; y increases downwards
     shift_in_pair = {"F": 0.0, "B": -0.07}
     tops, heights = tops_and_heights(schedule, pitch, height)
     for row in np.flatnonzero(numbers.rows).tolist():
@@ -162,7 +163,7 @@ def write_numbers(axes: Axes, timeline: Timeline, numbers: Numbers, pitch: float
 
 
 def span_kinds_in(timeline: Timeline) -> list[str]:
-    """Return the kinds of spans to draw: all kinds in the timeline, without an optimiser that takes no time."""
+    """Return the kinds of spans to draw: all kinds in the timeline, but not optimisers without duration."""
     spans = timeline.spans
     if spans is None:
         return []
@@ -173,7 +174,7 @@ def span_kinds_in(timeline: Timeline) -> list[str]:
 
 
 def lane_for(timeline: Timeline, bar: float) -> float:
-    """Return the height of the lane for messages and hops, in inches, below a bar of ``bar`` inches.
+    """Return the height in inches of the lane for messages and hops below a bar of ``bar`` inches.
 
     The lane is twice as high if a ring overlaps messages in time, or if two rings of one device overlap.
     """
@@ -185,8 +186,8 @@ def lane_for(timeline: Timeline, bar: float) -> float:
 def ring_levels(timeline: Timeline) -> tuple[Ints, int]:
     """Return the level of each span in the lane of its device, and the number of levels.
 
-    If two rings of some device overlap in time, each ring of a device has a level of its own. Otherwise all spans are at level 0. Only a
-    wrong answer to a task has such rings.
+    If two rings of a device overlap in time, each ring of a device has its own level. Otherwise all spans are at level 0. Only wrong
+    answers to a task of the course have rings that overlap.
     """
     spans = timeline.spans
     levels = np.zeros(spans.size if spans is not None else 0, dtype=np.int64)
@@ -198,26 +199,26 @@ def ring_levels(timeline: Timeline) -> tuple[Ints, int]:
         end = -np.inf
         rings = [np.flatnonzero(hops & (spans.device == device) & (spans.stage == stage)) for stage in np.unique(spans.stage)]
         for level, rows in enumerate(sorted(filter(len, rings), key=lambda rows: float(spans.start[rows].min()))):
-            # Rings that follow each other touch; rounding must not count as an overlap.
+            # The end of a ring can equal the start of the next ring; a rounding error must not count as an overlap.
             overlap = overlap or bool(spans.start[rows].min() < end - 1e-9 * timeline.makespan)
             end = max(end, float(spans.end[rows].max()))
             levels[rows] = level
-    # Rings that never overlap share level 0, so that usual figures need no higher lane.
+    # Without overlap, all rings share level 0, and the lane stays low.
     return (levels, int(levels.max()) + 1) if overlap else (0 * levels, 1)
 
 
 def ring_height(strip: float, count: int) -> float:
-    """Return the height of a ring in inches, if a strip of ``strip`` inches is divided into ``count`` levels."""
+    """Return the height of a ring in inches if ``count`` levels share a strip of ``strip`` inches."""
     return strip / count - min(BETWEEN_RINGS, strip / count / 2) if count > 1 else strip
 
 
 def draw_spans(axes: Axes, timeline: Timeline, pitch: float, bar: float, lane: float, points: float) -> None:
     """Draw the spans of a timeline.
 
-    The rows of devices are ``pitch`` inches apart, and one unit of x is ``points`` points long. Messages and hops are drawn in a lane of
-    ``lane`` inches below the operations, which take ``bar`` inches. Sent messages are above received messages. Hops are at the same height
-    as messages, or below them if rings and messages overlap in time. If rings of a device overlap in time, each stands at a level of its
-    own. The optimiser is drawn in the row of the operations. A span without duration is drawn as a line.
+    The rows of devices are ``pitch`` inches apart, and one unit of x is ``points`` points long. A row has the operations (``bar`` inches),
+    and below them a lane (``lane`` inches) for messages and hops. Sent messages are above received messages. Hops are at the height of the
+    messages, or below the messages if rings and messages overlap in time. If rings of a device overlap in time, each ring has its own
+    level. The optimiser is in the row of the operations. A span without duration becomes a line.
     """
     below, strip = bar + 0.02, lane - 0.03
     levels, count = ring_levels(timeline)
@@ -226,26 +227,27 @@ def draw_spans(axes: Axes, timeline: Timeline, pitch: float, bar: float, lane: f
         hop = bar + lane - 0.01 - strip
     else:
         hop = below
-        strip = strip if count > 1 else min(strip, bar / 2 - 0.03)  # another timeline of the figure may need a higher lane
+        # at most half a bar, because another timeline of the figure can make the lane higher
+        strip = strip if count > 1 else min(strip, bar / 2 - 0.03)
     for kind in span_kinds_in(timeline):
-        spans = timeline.spans.of(kind)  # type: ignore[union-attr]  # a timeline without spans has no kinds of them
+        spans = timeline.spans.of(kind)  # type: ignore[union-attr]  # without spans the loop does not run
         start, end = spans.start - origin(timeline), spans.end - origin(timeline)
         row = spans.device.astype(np.float64) * pitch
         if kind in ("optimiser", *SPAN_WORDS):
             shift, height = (0.0, bar) if kind == "optimiser" else (below, strip)
         else:
-            # ``levels`` has one entry for each span of the timeline, so those of this kind are taken.
+            # ``levels`` has one entry for each span of the timeline; take the entries of this kind.
             row += levels[timeline.spans.kind == SPAN_KINDS.index(kind)] * (strip / count)  # type: ignore[union-attr]
             shift, height = hop, ring_height(strip, count)
         draw_spans_of_kind(axes, kind, start, end, row + shift, height, points)
 
 
 def draw_spans_of_kind(axes: Axes, kind: str, start: Floats, end: Floats, top: Floats, height: float, points: float) -> None:
-    """Draw spans of one kind. ``top`` is their upper edge in inches, and one unit of x is ``points`` points long."""
+    """Draw spans of one kind. ``top`` has their upper edges in inches, and one unit of x is ``points`` points long."""
     colour = SPAN_COLOURS.get(kind, MUTED)
     wide = (end - start) * points
     line = min(0.9, 0.2 * float(wide[wide > 0].min(initial=72.0)))
-    # Messages share a strip: sent ones take the upper half, received ones the lower half, with 0.01 inches between them.
+    # Sent messages take the upper half of the strip, received messages the lower half, with 0.01 inches between the halves.
     if kind in SPAN_WORDS:
         half = height / 2 - 0.005
         top, height = top + (kind == "receive") * (height - half), half
@@ -254,7 +256,7 @@ def draw_spans_of_kind(axes: Axes, kind: str, start: Floats, end: Floats, top: F
     edges = np.where((wide > 0) & (not hollow), "#FFFFFF", colour)
     body = PolyCollection(list(_corners(start, end, top, height)), gid=f"spans {kind}", edgecolors=edges, **style)
     axes.add_collection(body, autolim=False)
-    if kind == "optimiser":  # a line near the top and one near the bottom
+    if kind == "optimiser":  # the mark of an optimiser: a line near the top and a line near the bottom
         levels = (top + 0.03, top + height - 0.03)
         lines = [[(left, y), (right, y)] for level in levels for left, right, y in zip(start, end, level, strict=True)]
         marks = LineCollection(lines, gid="marks optimiser", colors="black", alpha=0.6, linewidths=max(1.0, 7.3 * height * 0.8))
@@ -275,7 +277,7 @@ def tops_and_heights(schedule: Operations, pitch: float, height: float) -> tuple
     """
     tops: Floats = schedule.device.astype(np.float64) * pitch
     heights: Floats = np.full(tops.size, height)
-    # ``pairs`` has the rows of the forwards; the backward of a pair stands in the next row.
+    # ``pairs`` has the rows of the forwards; the backward of a pair is in the next row.
     heights[schedule.pairs] /= 2
     heights[schedule.pairs + 1] /= 2
     tops[schedule.pairs + 1] += height / 2
@@ -283,7 +285,7 @@ def tops_and_heights(schedule: Operations, pitch: float, height: float) -> tuple
 
 
 def _largest(height: float) -> float:
-    """Return the largest size of text, in points, for a bar of ``height`` inches."""
+    """Return the largest text size in points for a bar of ``height`` inches."""
     return max(min(8.5, 35 * height), SMALLEST)
 
 

@@ -1,4 +1,4 @@
-"""Draws charts of named numbers: curves, or bars that are divided into parts."""
+"""Charts of named numbers: curves, or bars that are divided into parts."""
 
 import textwrap
 from collections.abc import Mapping, Sequence
@@ -18,9 +18,9 @@ from hybridlab.plot.picture import FONT, MARGIN, MUTED, RULE, WIDTH, Picture, nu
 
 MOST_CURVES, MOST_BARS = 6, 16
 LARGEST = 1e100  # larger than any time in practice
-LEFT, RIGHT, HEIGHT = 0.62, 0.2, 2.4  # inches left and right of the axes of curves, and the height of the axes
-LINE = 0.25  # inches that a line of the title or the legend takes
-# Inches right of the bars, from one bar to the next, and of a bar; points of a number in a part
+LEFT, RIGHT, HEIGHT = 0.62, 0.2, 2.4  # inches: left and right of the axes of curves; height of the axes
+LINE = 0.25  # inches; height of a line of the title or the legend
+# Inches: space right of the bars, distance between two bars, height of a bar. Points: size of a number inside a part.
 BAR_RIGHT, BAR_PITCH, BAR, PART_SIZE = 0.62, 0.36, 0.24, 8.5
 
 
@@ -30,9 +30,9 @@ def lines(x: Any, series: Mapping[str, Any], *, x_label: str, y_label: str, titl
     Parameters
     ----------
     x : array of float, shape (values,)
-        Growing values. Four or more values that grow by a constant factor, such as 1, 2, 4, 8, are drawn at equal distances.
+        Increasing values. If four or more values increase by a constant factor, such as 1, 2, 4, 8, the axis is logarithmic.
     series : mapping of str to array of float, shape (values,)
-        One to six curves by name.
+        One to six curves: name -> values.
     x_label, y_label, title : str
     log_y : bool
         Whether the vertical axis is logarithmic. On a logarithmic axis, all values must be above zero.
@@ -40,7 +40,7 @@ def lines(x: Any, series: Mapping[str, Any], *, x_label: str, y_label: str, titl
     Raises
     ------
     HybridLabError
-        For values that are not finite, for different lengths, for x that does not grow and for more than six curves.
+        A value is not finite, the lengths differ, x does not increase, or there are more than six curves.
 
     Examples
     --------
@@ -62,28 +62,28 @@ def lines(x: Any, series: Mapping[str, Any], *, x_label: str, y_label: str, titl
     write(paper, (LEFT + WIDTH - RIGHT) / 2, top + HEIGHT + 0.42, labels[0], color=MUTED, ha="center")
     axes = figure.add_axes(rectangle(figure, LEFT, top, WIDTH - LEFT - RIGHT, HEIGHT), facecolor="white")
     for place, (name, values) in enumerate(curves.items()):
-        # Markers at the ends of an axis are drawn whole, not cut in half.
+        # clip_on=False, so that the axes do not cut markers at their edges in half
         axes.plot(places, values, label=name, clip_on=False, zorder=3, solid_capstyle="butt", **curve_style(place))
     _set_scales(axes, places, np.stack(list(curves.values())), log_y)
     return figure
 
 
 def stacks(bars: Mapping[str, Mapping[str, Any]], *, x_label: str, title: str = "") -> Picture:
-    """Return a figure of bars on one scale, one below the other. Each bar is divided into its parts.
+    """Return a figure of horizontal bars on one scale. Each bar is divided into its parts.
 
-    The sum of its parts is written at the end of each bar. The value of a part is written in the part if there is room. All these
-    numbers have three digits.
+    The sum of the parts is at the end of each bar. The value of a part is inside the part if there is room. All these numbers have three
+    digits.
 
     Parameters
     ----------
     bars : mapping of str to mapping of str to float
-        One to 16 bars by name. All bars have the same one to seven parts, by name, and no part is below zero.
+        One to 16 bars: name of the bar -> name of the part -> value from 0. All bars have the same parts, one to seven.
     x_label, title : str
 
     Raises
     ------
     HybridLabError
-        For too many bars or parts, for bars whose parts have different names, and for parts that are not numbers from 0 to 1e100.
+        There are too many bars or parts, the names of the parts differ between bars, or a value is not a number from 0 to 1e100.
 
     Examples
     --------
@@ -99,13 +99,14 @@ def stacks(bars: Mapping[str, Mapping[str, Any]], *, x_label: str, title: str = 
     figure = Picture(top + BAR_PITCH * len(parts_of) + 0.5, _bars_text(title, x_label, parts_of, sums))
     paper = page(figure)
     write_title(paper, above)
-    for part, (x, row), colour in zip(names, places, PART_COLOURS, strict=False):  # there are more colours than parts
+    # strict=False, because there can be more colours than parts
+    for part, (x, row), colour in zip(names, places, PART_COLOURS, strict=False):
         y = MARGIN + LINE * (len(above) + row) + 0.1
         paper.add_patch(Rectangle((x, y - 0.07), 0.24, 0.14, facecolor=colour))
         write(paper, x + 0.32, y, part, va="center_baseline")
     left = 0.16 + max(text_width(name, 9) for name in parts_of)
     wide, tall = WIDTH - left - BAR_RIGHT, BAR_PITCH * len(parts_of)
-    longest = max(sums.values()) or 1.0  # bars of zeros still need an axis with a length
+    longest = max(sums.values()) or 1.0  # 1.0 if all values are 0, because the length of an axis must not be 0
     axes = figure.add_axes(rectangle(figure, left, top, wide, tall), facecolor="white", xlim=(0, longest), ylim=(tall, 0), yticks=[])
     axes.xaxis.set_major_locator(MaxNLocator(6, steps=[1, 2, 5, 10]))
     axes.xaxis.set_major_formatter(lambda value, _: number(value))
@@ -135,8 +136,8 @@ def curve_style(place: int) -> dict[str, Any]:
 
 
 def title_lines(title: Any) -> list[str]:
-    """Return the lines of a chart's title, or raise an error if it is not a text."""
-    return textwrap.wrap(checked_text(title, "title"), 66)  # so many bold characters of 10.5 points fit into the width
+    """Return the title of a chart, wrapped into lines of text. Raise an error if the title is not a text."""
+    return textwrap.wrap(checked_text(title, "title"), 66)  # 66 bold characters of 10.5 points fit into the width
 
 
 def write_title(axes: Axes, lines: Sequence[str]) -> None:
@@ -146,7 +147,7 @@ def write_title(axes: Axes, lines: Sequence[str]) -> None:
 
 
 def draw_curve_legend(axes: Axes, y: float, names: list[str]) -> None:
-    """Draw the style of each curve beside its name, in rows from ``y`` inches on."""
+    """Draw a legend: a sample of each curve beside its name, in rows that begin at ``y`` inches."""
     for place, (name, (x, row)) in enumerate(zip(names, _places_of_curve_names(names), strict=True)):
         ends = [x, x + 0.22, x + 0.44]
         axes.add_artist(Line2D(ends, [y + LINE * row] * 3, solid_capstyle="butt", markevery=[1], **curve_style(place)))
@@ -159,7 +160,7 @@ def legend_rows(names: list[str]) -> int:
 
 
 def dress(axes: Axes) -> None:
-    """Give axes the look that all charts share: a line below, a faint horizontal grid and small grey numbers."""
+    """Set the common look of all charts: a line at the bottom, a faint horizontal grid and small grey numbers."""
     axes.tick_params(labelsize=8.5, labelcolor=MUTED, labelfontfamily=FONT, color=RULE, length=3)
     axes.grid(True, axis="y", color=RULE, linewidth=0.7, linestyle="-")
     axes.grid(False, axis="x")
@@ -173,16 +174,16 @@ def _places_of_curve_names(names: list[str]) -> list[tuple[float, int]]:
 
 
 def _places_in_rows(names: list[str], sample: float, gap: float, right: float) -> list[tuple[float, int]]:
-    """Return the left end in inches and the row of each name in a legend. A row takes as many names as fit.
+    """Return the position of each name in a legend: (left end in inches, row). A row has as many names as fit.
 
-    Each name has a sample of its style, which takes ``sample`` inches. ``gap`` inches separate two names, and ``right`` inches stay free
-    at the end of a row.
+    The sample before each name takes ``sample`` inches. ``gap`` inches separate two names, and ``right`` inches stay free at the end of a
+    row.
     """
     places: list[tuple[float, int]] = []
     x, row = MARGIN, 0
     for name in names:
         width = sample + text_width(name, 9)
-        if x > MARGIN and x + width > WIDTH - right:  # a name that is too long for any row still gets a row
+        if x > MARGIN and x + width > WIDTH - right:  # a name that is too long for a row gets its own row
             x, row = MARGIN, row + 1
         places.append((x, row))
         x += width + gap
@@ -190,18 +191,19 @@ def _places_in_rows(names: list[str], sample: float, gap: float, right: float) -
 
 
 def _set_scales(axes: Axes, places: Floats, values: Floats, log_y: bool) -> None:
-    """Set ranges and ticks. y begins at 0 if no value is negative, and x is logarithmic if it grows by a constant factor."""
+    """Set ranges and ticks. y begins at 0 if no value is negative. x is logarithmic if its values increase by a constant factor."""
     if values.min() >= 0 and not log_y:
-        axes.set_ylim(0, 1.08 * values.max() or 1.0)  # room above the highest marker; a range must not be empty
+        # 1.08 for room above the highest marker; 1.0 if all values are 0, because a range must not be empty
+        axes.set_ylim(0, 1.08 * values.max() or 1.0)
     if places.size > 3 and places[0] > 0 and _evenly_spaced(np.log(places)):
         axes.set_xscale("log")
         axes.xaxis.set_minor_locator(NullLocator())
-        # At most 12 ticks: numbers of more would overlap.
+        # At most 12 ticks, because the numbers of more ticks would overlap.
         axes.xaxis.set_major_locator(FixedLocator(places[:: -(-places.size // 12)].tolist()))
     elif places.size <= 12 and _evenly_spaced(places):
         axes.xaxis.set_major_locator(FixedLocator(places.tolist()))
     else:
-        # Whole numbers, such as those of devices, get no ticks between them.
+        # integer: an axis of whole numbers, such as numbers of devices, gets no ticks at fractions.
         axes.xaxis.set_major_locator(MaxNLocator(8, integer=bool((places % 1 == 0).all())))
     if log_y:
         axes.set_yscale("log")
@@ -214,20 +216,21 @@ def _set_scales(axes: Axes, places: Floats, values: Floats, log_y: bool) -> None
 
 
 def _evenly_spaced(places: Floats) -> bool:
-    """Return whether the steps between growing values are equal."""
+    """Return whether the steps between increasing values are equal."""
     steps = np.diff(places)
-    return not steps.size or bool(np.ptp(steps) < 1e-6 * steps.max())  # logarithms are rounded, so steps are not exactly equal
+    # a tolerance, because rounding errors of logarithms make the steps slightly unequal
+    return not steps.size or bool(np.ptp(steps) < 1e-6 * steps.max())
 
 
 def _curves_text(title: str, labels: tuple[str, str], places: Floats, curves: dict[str, Floats]) -> str:
-    """Return in words what a figure of curves shows."""
+    """Return a description of a figure of curves in words."""
     about = f"{labels[1]} against {labels[0]} from {number(places[0])} to {number(places[-1])}."
     facts = [f"{name}: from {number(values[0])} to {number(values[-1])}." for name, values in curves.items()]
     return " ".join([*([f"{title}:"] if title else []), about, *facts])
 
 
 def _bars_text(title: str, x_label: str, parts_of: dict[str, dict[str, float]], sums: dict[str, float]) -> str:
-    """Return in words what a figure of bars shows."""
+    """Return a description of a figure of bars in words."""
     facts = [
         f"{name}: {_three_digits(sums[name])}, of which {', '.join(f'{part} {_three_digits(value)}' for part, value in parts.items())}."
         for name, parts in parts_of.items()
@@ -240,7 +243,7 @@ def _three_digits(value: float) -> str:
 
 
 def _checked_curves(x: Any, series: Mapping[str, Any]) -> tuple[Floats, dict[str, Floats]]:
-    """Return the values of x and of every curve as arrays, or refuse values that cannot be drawn as curves."""
+    """Return the values of x and of every curve as arrays, or raise an error if they cannot form curves."""
     places = _checked_values(x, "x")
     if not (np.diff(places) > 0).all():
         raise HybridLabError(f"x must grow from value to value, not {short_repr(x)}", "not-growing")
@@ -257,7 +260,7 @@ def _checked_curves(x: Any, series: Mapping[str, Any]) -> tuple[Floats, dict[str
 
 
 def _checked_values(given: Any, name: str) -> Floats:
-    """Return a list of finite numbers as an array, or refuse it."""
+    """Return a list of numbers as an array, or raise an error if it is not a list of finite numbers."""
     values = numbers(given, name)
     if values.ndim != 1 or not (np.abs(values) < LARGEST).all():
         code = "wrong-shape" if values.ndim != 1 else "too-large" if np.isfinite(values).all() else "not-finite"
@@ -266,7 +269,7 @@ def _checked_values(given: Any, name: str) -> Floats:
 
 
 def _checked_bars(bars: Any) -> dict[str, dict[str, float]]:
-    """Return the bars with their parts as floats, or refuse them."""
+    """Return the bars with their parts as floats, or raise an error if the bars cannot be drawn."""
     if not isinstance(bars, Mapping) or not 1 <= len(bars) <= MOST_BARS:
         raise HybridLabError(
             f'bars are one to {MOST_BARS} by name, such as {{"1 GPU": {{"computing": 8}}}}, not {short_repr(bars)}', code_of_mapping(bars)

@@ -1,4 +1,4 @@
-"""Draws one timeline, or several timelines on one time axis. Each figure has a text that says what it shows."""
+"""Figures of one timeline, or of several timelines on one time axis. Each figure has a description in words."""
 
 import textwrap
 from collections.abc import Mapping, Sequence
@@ -27,11 +27,11 @@ from hybridlab.schedules import REGISTRY
 from hybridlab.step.replicas import Replicated
 from hybridlab.timeline import Timeline
 
-MOST_DEVICES = 64  # rows of one figure
-MOST_OPS = 1000  # the most operations on one device; a figure hardly has more pixels
-MOST_LISTED = 16  # the most values that a sentence lists; more are hard to listen to
-BETWEEN = 0.16  # inches from one timeline to the title of the next
-LINE, TITLE_LINE = 0.19, 0.26  # inches that a line of text takes
+MOST_DEVICES = 64  # limit of the rows of one figure
+MOST_OPS = 1000  # largest number of operations on one device; a figure has hardly more pixels
+MOST_LISTED = 16  # largest number of values in a sentence; screen readers read the sentence aloud
+BETWEEN = 0.16  # inches between a timeline and the title of the next timeline
+LINE, TITLE_LINE = 0.19, 0.26  # inches; height of a line of text, and of a line of the title
 
 
 def timeline(
@@ -44,20 +44,19 @@ def timeline(
 ) -> Picture:
     """Return a figure of one timeline, with a row for each device, a colour for each kind of operation, and hatched idle time.
 
-    The number in a bar is the number of its microbatch. The time axis begins at the first start and has the timeline's unit. The
-    timeline of a hybrid step also has spans. A lane below the bars shows messages, sent ones above received ones, and the hops of rings.
-    The optimiser is drawn in the row of the operations.
+    The number in a bar is the number of its microbatch. The time axis begins at the first start of an operation or span and has the
+    timeline's unit. A timeline of a hybrid step also has spans. Below the bars, a lane shows messages (sent messages above received
+    messages) and the hops of rings. The optimiser is in the row of the operations.
 
     Parameters
     ----------
     timeline : Timeline
         One setting.
     title : str, optional
-        The title; by default the name and the sizes of the schedule.
+        The title. The default is the name and the sizes of the schedule.
     activations : bool
-        Whether a strip below each row shows how many activations the device holds. They are counted in microbatches; 1 means the
-        activations of one microbatch for all layers of the device. All strips have one scale, and a dot marks where the peak is first
-        reached.
+        Whether a strip below each row shows the number of activations that the device holds. One unit is the activations of one microbatch
+        for all layers of the device. All strips have the same scale. A dot marks the first time at which the activations reach their peak.
     end : float, optional
         End of the time axis. None means the end of the timeline. Figures with the same ``end`` and ``peak`` have the same scales.
     peak : float, optional
@@ -66,8 +65,8 @@ def timeline(
     Raises
     ------
     HybridLabError
-        For a batch of settings, more than 64 devices, more than 1,000 operations on a device, and an ``end`` or ``peak`` that is
-        too small.
+        The timeline has several settings, more than 64 devices, or more than 1,000 operations on a device, or ``end`` or ``peak`` is too
+        small.
 
     Examples
     --------
@@ -83,15 +82,15 @@ def timeline(
 
 
 def compare(timelines: Mapping[str, Timeline], *, title: str | None = None, activations: bool = True) -> Picture:
-    """Return a figure of several timelines, one below the other on one time axis.
+    """Return a figure of several timelines on one time axis. Each timeline is below the previous timeline.
 
-    A solid line marks the end of each timeline. A dashed line at the same time runs through the timelines below, so a reader can compare
-    the ends.
+    A solid line marks the end of each timeline. A dashed line at the same time goes through all timelines below, so that a reader can
+    compare the ends.
 
     Parameters
     ----------
     timelines : mapping of str to Timeline
-        Timelines by their titles. They have at most 64 devices together, and all have the same unit of time.
+        Title -> timeline. All timelines have the same unit of time, and together they have at most 64 devices.
     title : str, optional
         Title of the figure.
     activations : bool
@@ -100,7 +99,7 @@ def compare(timelines: Mapping[str, Timeline], *, title: str | None = None, acti
     Raises
     ------
     HybridLabError
-        In the same cases as :func:`timeline`, and for timelines in different units.
+        In the same cases as :func:`timeline`, or the timelines have different units.
 
     Examples
     --------
@@ -134,7 +133,7 @@ def compare(timelines: Mapping[str, Timeline], *, title: str | None = None, acti
 
 
 def alt_text(timeline: Timeline) -> str:
-    """Return a text that says what the figure of a timeline shows, for readers who cannot see it.
+    """Return a description of the figure of a timeline, for readers who cannot see the figure.
 
     Parameters
     ----------
@@ -158,13 +157,14 @@ def alt_text(timeline: Timeline) -> str:
 
 
 def _check_drawable(timeline: object) -> None:
-    """Raise an error if a figure cannot show the timeline. The error says what a figure can show."""
+    """Raise an error if a figure cannot show the timeline. The error names the limits of a figure."""
     if not isinstance(timeline, Timeline):
         raise HybridLabError(f"a figure shows a Timeline, such as simulate() returns, not {short_repr(timeline)}", "not-a-timeline")
     if timeline.start.ndim > 1:
         settings = timeline.start.shape[:-1]
         raise HybridLabError(f"a figure shows one setting, but this timeline holds {settings}: pick one with .at()", "several-settings")
-    spans = timeline.spans.device if timeline.spans is not None else timeline.device[:0]  # an empty array without spans
+    # [:0]: an empty array if the timeline has no spans
+    spans = timeline.spans.device if timeline.spans is not None else timeline.device[:0]
     busiest = int(np.bincount(np.append(timeline.device, spans)).max())
     if timeline.schedule.devices > MOST_DEVICES or busiest > MOST_OPS:
         things = f"{counted(busiest, 'operation')}{' and spans' if spans.size else ''}"
@@ -182,20 +182,20 @@ def draw_timelines(
     more: Sequence[Entry] = (),
     below: float = 0.0,
 ) -> Picture:
-    """Draw the title, every timeline below its own title, the time axis and the legend.
+    """Return a figure with a title, every timeline below its own title, the time axis and the legend.
 
     Parameters
     ----------
     timelines : mapping of str to Timeline
         Timelines by their titles.
     title : str
-        Title of the figure. An empty title takes no room.
+        Title of the figure. An empty title takes no space.
     frame : Frame
-        With room for all timelines.
+        Sizes with room for all timelines.
     words : str
-        The alternative text.
+        The description of the figure in words (alternative text).
     results : mapping of str to str, optional
-        By the title of a timeline, the text that replaces its makespan and bubble ratio, at the right of the title.
+        Title of a timeline -> the text on the right of the title. The default text is the makespan and the bubble ratio.
     more : sequence of Entry
         Entries to add to the legend.
     below : float
@@ -203,10 +203,10 @@ def draw_timelines(
     """
     drawn = list(timelines.values())
     heads = [_head(head, (results or {}).get(head) or results_text(each)) for head, each in timelines.items()]
-    # The legend must say so if some bars are too narrow for a number.
+    # If some bars are too narrow for a number, the legend says so.
     numbered = all(numbers_for(each, frame.bar, AXIS / frame.span).rows.all() for each in drawn)
     legend = legend_lines(drawn, bool(frame.memory), numbered, more)
-    title_lines = textwrap.wrap(title, 60)  # so many bold characters of 11.5 points fit into the width
+    title_lines = textwrap.wrap(title, 60)  # 60 bold characters of 11.5 points fit into the width
     top = MARGIN + TITLE_LINE * len(title_lines)
     heights = [LINE * len(head) + 0.06 + frame.height(each) for head, each in zip(heads, drawn, strict=True)]
     bottom = top + sum(heights) + BETWEEN * (len(drawn) - 1)
@@ -214,13 +214,14 @@ def draw_timelines(
     sheet = page(figure)
     for row, line in enumerate(title_lines):
         write(sheet, MARGIN, MARGIN + TITLE_LINE * (row + 0.6), line, size=11.5, weight="bold")
-    ticks = ticks_for(frame.span) if any(each.makespan for each in drawn) else [0.0]  # without any duration, only 0 has a place on the axis
+    # if all durations are 0, the axis shows only the tick 0
+    ticks = ticks_for(frame.span) if any(each.makespan for each in drawn) else [0.0]
     for place, (head, each) in enumerate(zip(heads, drawn, strict=True)):
         for row, texts in enumerate(head):
             for x, text, style in texts:
                 write(sheet, x, top + LINE * row + 0.14, text, **style)
         below = top + LINE * len(head) + 0.06
-        # Ends of the timelines above run through this one, so a reader can compare them.
+        # Dashed lines at the ends of the timelines above let a reader compare the ends.
         draw_panel(figure, below, each, frame, ticks, [other.makespan for other in drawn[:place]])
         top += heights[place] + BETWEEN
     draw_axis(sheet, bottom + 0.2, frame, ticks, [each.makespan for each in drawn], drawn[0].unit)
@@ -229,11 +230,12 @@ def draw_timelines(
 
 
 def _head(title: str, results: str) -> list[list[tuple[float, str, dict[str, Any]]]]:
-    """Return the lines of text above a timeline: its title and its results. Long results get a line of their own."""
+    """Return the lines of text above a timeline: its title and its results. Long results get a separate line."""
     bold = {"size": 10.5, "weight": "bold"}
-    lines = [[(MARGIN, line, bold)] for line in textwrap.wrap(title, 66)] or [[]]  # results need a line even without a title
+    lines = [[(MARGIN, line, bold)] for line in textwrap.wrap(title, 66)] or [[]]  # an empty line without a title, for the results
     last = lines[-1][0][1] if lines[-1] else ""
-    if text_width(last, 10.5, bold=True) + text_width(results, 9) + 0.3 < WIDTH:  # 0.3 inches for both margins and the space between
+    # 0.3 inches: both margins and the space between title and results
+    if text_width(last, 10.5, bold=True) + text_width(results, 9) + 0.3 < WIDTH:
         lines[-1].append((WIDTH - RIGHT, results, {"color": MUTED, "ha": "right"}))
     else:
         lines.append([(MARGIN, results, {"color": MUTED})])
@@ -247,11 +249,11 @@ def _schedule_title(timeline: Timeline) -> str:
 
 
 def sizes_text(timeline: Timeline) -> str:
-    """Return the numbers of devices and microbatches in words, then those of chunks and copies of the weights if they exceed 1."""
+    """Return the numbers of devices and microbatches in words. Numbers of chunks and copies of the weights follow if they exceed 1."""
     schedule = timeline.schedule
     sizes = [counted(schedule.devices, "device"), counted(schedule.microbatches, "microbatch")]
     if isinstance(schedule, Replicated):
-        # The devices of a replicated schedule are ranks; the sizes say how many pipelines there are.
+        # The devices of a replicated schedule are ranks, so show devices of a pipeline and replicas instead.
         sizes[:1] = [f"{counted(schedule.mesh.stages, 'device')} a pipeline", counted(schedule.replicas, "replica")]
     if schedule.chunks > 1:
         sizes.append(f"{schedule.chunks} chunks a device")
@@ -266,7 +268,7 @@ def results_text(timeline: Timeline) -> str:
 
 
 def _comparison_text(timelines: Mapping[str, Timeline]) -> str:
-    """Return in words what a figure of several timelines shows."""
+    """Return a description of a figure of several timelines in words."""
     facts = (f"{title} ({sizes_text(each)}): {facts_text(each)}." for title, each in timelines.items())
     return f"{counted(len(timelines), 'timeline')} on one time axis. {' '.join(facts)}"
 
@@ -285,14 +287,14 @@ def facts_text(timeline: Timeline) -> str:
     if hops.size:
         ends = number(float(hops.start.min()) - first), number(float(hops.end.max()) - first)
         parts.append(f"{counted(hops.size, 'hop')} of rings from {ends[0]} to {ends[1]}{after}")
-    # As in the picture, an optimiser that takes no time is left out.
+    # The figure does not show optimisers without duration, so the text omits them too.
     if (updates.end > updates.start).any():
         parts.append(f"{counted(updates.size, 'optimiser')} of {number(float((updates.end - updates.start).max()))}{after}")
     return f"{facts}; beside the operations: {', '.join(parts)}" if parts else facts
 
 
 def _copies_text(timeline: Timeline) -> str:
-    """Return in words how many microbatches run through each copy of the weights, and where they enter. Empty for one copy."""
+    """Return in words, for each copy of the weights, its number of microbatches and their first device. Empty for one copy."""
     schedule = timeline.schedule
     if schedule.copies == 1:
         return ""
@@ -302,7 +304,7 @@ def _copies_text(timeline: Timeline) -> str:
 
 
 def peaks_text(timeline: Timeline) -> str:
-    """Return the peak activations of every device in words. For many devices, only the lowest and the highest peak are named."""
+    """Return the peak activations of every device in words. For many devices, name only the lowest and the highest peak."""
     peaks = timeline.peak_activations
     if (peaks == peaks[0]).all():
         return f"peak activations, in microbatches: {number(peaks[0])}{' on every device' if peaks.size > 1 else ''}"

@@ -1,4 +1,4 @@
-"""Draws the timeline of an answer above the timeline of the goal, with marks at wrong operations and where devices stop."""
+"""The figure of an answer to a task: the answer's timeline above the correct timeline, with marks at wrong operations and stops."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
@@ -12,12 +12,12 @@ from hybridlab.plot.panel import AXIS, LEFT, SAMPLE, Entry, Frame, frame_for
 from hybridlab.plot.picture import INK, MUTED, Picture, after_a_number, number, sheet, text_width, write
 from hybridlab.timeline import Timeline
 
-PAD = 0.05  # inches between the text of a stop and its box
-SCALE, INSET = 1.05, 0.7  # inches: the height of the scale, and the space between its ends and those of the time axis
+PAD = 0.05  # inches between the text of a stop and the edge of its box
+SCALE, INSET = 1.05, 0.7  # inches: height of the scale; distance of its ends from the ends of the time axis
 
 
 class Stopped(NamedTuple):
-    """A box where a device stops: the device, the time, the text, and whether the box gets the cross of a wrong operation."""
+    """A box at the place where a device stops: device, time, text, and whether the box has the cross of a wrong operation."""
 
     device: int
     time: float
@@ -34,30 +34,31 @@ def marked_figure(
     stops: Sequence[Stopped] = (),
     scale: Mapping[str, float] | None = None,
 ) -> Picture:
-    """Return a figure of timelines on one time axis, with marks in the first one.
+    """Return a figure of timelines on one time axis, with marks in the first timeline.
 
     Parameters
     ----------
     timelines : mapping of str to Timeline
         Timelines by their titles.
     results : mapping of str to str
-        By the title of a timeline, the text that replaces its makespan and bubble ratio.
+        Title of a timeline -> the text on the right of the title. The default text is the makespan and the bubble ratio.
     words : str
-        The alternative text.
+        The description of the figure in words (alternative text).
     rows : sequence of int
-        The rows of the wrong operations. Each gets a thick outline and a cross.
+        The rows of the wrong operations. Each operation gets a thick outline and a cross.
     rings : sequence of (stage, device, start, end)
-        The wrong rings. Each gets the same marks in the lane below the operations.
+        The wrong rings. Each ring gets the same marks in the lane below the operations.
     stops : sequence of Stopped
-        The devices that stop. Each gets a dashed box with a text.
+        The devices that stop. Each device gets a dashed box with a text.
     scale : mapping of str to float, optional
-        Times by name. A line below the legend shows them. The time with the name of the first timeline stands below the line, in bold.
+        Name -> time. A scale below the legend shows these times as dots. The time with the name of the first timeline is below the scale,
+        in bold.
     """
     drawn = list(timelines.values())
     frame = frame_for(drawn, activations=True)
-    size = max(6.0, min(8.0, 33 * frame.bar))  # points, as large as the bar allows
+    size = max(6.0, min(8.0, 33 * frame.bar))  # points; the bar limits the size
     wide = [text_width(stop.text, size) + 2 * PAD for stop in stops]
-    # The length of the time axis at which a box of ``each`` inches that begins at the stop ends where the axis ends.
+    # For each stop, the length of the time axis (in units of time) at which its box ends exactly at the end of the axis.
     ends = [stop.time * AXIS / (AXIS - each) for stop, each in zip(stops, wide, strict=True)]
     frame = frame_for(drawn, activations=True, end=max([frame.span, *ends]))
     more = [Entry("wrong", _draw_wrong_sample)] * bool(rows or rings or any(stop.wrong for stop in stops))
@@ -65,10 +66,10 @@ def marked_figure(
     figure = draw_timelines(timelines, "", frame, words, results, more, SCALE if scale else 0.0)
     if scale:
         _draw_scale(figure, scale, next(iter(timelines)), drawn[0].unit)
-    # The first timeline is the answer; all marks belong to it.
+    # The first timeline is the answer, which gets all marks.
     axes = next(each for each in figure.axes if each.get_gid() == "timeline")
     yours = drawn[0]
-    first, unit = origin(yours), frame.span / AXIS  # units of time in an inch
+    first, unit = origin(yours), frame.span / AXIS  # unit: units of time in an inch
     tops, heights = tops_and_heights(yours.schedule, frame.pitch, frame.bar)
     for row in rows:
         start, end = float(yours.start[row]) - first, float(yours.end[row]) - first
@@ -82,7 +83,7 @@ def marked_figure(
 
 
 def _level_of(timeline: Timeline, stage: int, device: int, frame: Frame) -> tuple[float, float]:
-    """Return the top and the height of the level in which a ring is drawn, in inches."""
+    """Return the top and the height in inches of the level that contains a ring."""
     levels, count = ring_levels(timeline)
     spans = timeline.spans
     level = int(levels[(spans.stage == stage) & (spans.device == device)][0]) if spans is not None else 0
@@ -91,9 +92,9 @@ def _level_of(timeline: Timeline, stage: int, device: int, frame: Frame) -> tupl
 
 
 def _mark(axes: Axes, start: float, end: float, top: float, height: float, unit: float, **style: Any) -> None:
-    """Draw a thick outline, and a cross on the middle of its upper edge. An inch of x has ``unit`` units."""
-    end = max(end, start + 0.03 * unit)  # so an operation without duration is visible, too
-    # A wider white line lies under the outline, so it can be seen on dark bars, too.
+    """Draw a thick outline, and a cross on the middle of its upper edge. One inch of x is ``unit`` units of time."""
+    end = max(end, start + 0.03 * unit)  # at least 0.03 inches, so that an operation without duration is visible
+    # A wider white line under the outline makes the outline visible on dark bars.
     for colour, width in (("white", 3.6), (INK, 2.0)):
         outline = Rectangle((start, top), end - start, height, fill=False, edgecolor=colour, linewidth=width, clip_on=False, zorder=5)
         outline.set_joinstyle("miter")
@@ -108,7 +109,7 @@ def _draw_cross(axes: Axes, x: float, y: float) -> None:
 
 
 def _draw_stop(axes: Axes, stop: Stopped, inches: float, size: float, frame: Frame, unit: float) -> None:
-    """Draw the box of a device that stops, ``inches`` wide. An inch of x has ``unit`` units."""
+    """Draw the box of a device that stops, ``inches`` wide. One inch of x is ``unit`` units of time."""
     top = stop.device * frame.pitch
     box = Rectangle((stop.time, top), inches * unit, frame.bar, facecolor="white", edgecolor=INK, linewidth=1.4, zorder=6)
     box.set(linestyle=(0, (2.5, 1.2)), clip_on=False, gid="stop")
@@ -120,13 +121,13 @@ def _draw_stop(axes: Axes, stop: Stopped, inches: float, size: float, frame: Fra
 
 
 def _draw_scale(figure: Picture, scale: Mapping[str, float], yours: str, unit: str | None) -> None:
-    """Draw times on a line of their own, from the shortest to the longest. Names that would overlap stand in two rows."""
+    """Draw the scale: times as dots on a line, from the shortest to the longest. Names that would overlap are in two rows."""
     low, high = min(scale.values()), max(scale.values())
     axes = sheet(figure, LEFT, figure.get_figheight() - SCALE, AXIS, SCALE, AXIS)
     axes.set_gid("scale")
-    inch, line = (AXIS - 2 * INSET) / ((high - low) or 1.0), SCALE - 0.4  # inches for a unit of time, and the height of the line
+    inch, line = (AXIS - 2 * INSET) / ((high - low) or 1.0), SCALE - 0.4  # inches for a unit of time; y of the line in inches
     axes.plot([INSET, AXIS - INSET], [line, line], color=MUTED, linewidth=1.2, solid_capstyle="round")
-    right_end = 0.0  # of the names in the lower of the two rows above the line
+    right_end = 0.0  # right end of the last name in the lower of the two rows above the line
     for name, time in sorted(scale.items(), key=lambda each: each[1]):
         mine = name == yours
         x, text = INSET + (time - low) * inch, f"{name} {number(time)}{after_a_number(unit)}"

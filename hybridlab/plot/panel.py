@@ -1,4 +1,4 @@
-"""Draws the pieces of a figure of timelines: the rows of devices, the time axis and the legend."""
+"""The pieces of a figure of timelines: the rows of devices, the time axis and the legend."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -34,12 +34,12 @@ from hybridlab.step.replicas import Replicated
 from hybridlab.timeline import Timeline
 from hybridlab.timeline.spans import SPAN_KINDS
 
-LEFT, RIGHT = 0.76, 0.14  # inches left of the time axis for the names of devices, and right of it for half a number
+LEFT, RIGHT = 0.76, 0.14  # inches: left of the time axis for the names of devices, right of the axis for half a number
 AXIS = WIDTH - LEFT - RIGHT
-PAIR_HEIGHT = 1.35  # height of a bar with room for an overlapped pair, divided by the height of a normal bar
+PAIR_HEIGHT = 1.35  # factor of the height of a bar in a figure with overlapped pairs
 ACTIVATION_FILL, ACTIVATION_LINE = "#C4CAD1", "#59636E"
-SIZE = 8.5  # points of the texts on the axis and in the legend
-LEGEND_LINE = 0.25  # inches from one line of the legend to the next
+SIZE = 8.5  # points; size of the texts on the axis and in the legend
+LEGEND_LINE = 0.25  # inches between two lines of the legend
 SAMPLE = 0.22, 0.17  # width and height of a sample in the legend, inches
 GAP = 0.15  # inches between two entries of the legend
 
@@ -55,7 +55,7 @@ class Frame:
     bar : float
         Height of a bar of operations, inches.
     lane : float
-        Height of the lane for messages and hops below the bars, inches; 0 without a lane.
+        Height of the lane below the bars for messages and hops, inches; 0 without a lane.
     memory : float
         Height of the strip for activations, inches; 0 without a strip.
     gap : float
@@ -73,7 +73,7 @@ class Frame:
 
     @property
     def pitch(self) -> float:
-        """Inches from one device's row to the next."""
+        """Inches from the top of a device's row to the top of the next row."""
         return self.bar + self.lane + self.memory + self.gap
 
     def height(self, timeline: Timeline) -> float:
@@ -82,39 +82,39 @@ class Frame:
 
 
 class Entry(NamedTuple):
-    """One entry of the legend: its words, and a function that draws its sample at x, y inches, or None if it has no sample."""
+    """One entry of the legend: its words, and a function that draws its sample at x, y inches (None without a sample)."""
 
     words: str
     paint: Callable[[Axes, float, float], None] | None
 
     @property
     def width(self) -> float:
-        """The width of the entry in inches, with the space up to the next entry."""
+        """The width of the entry in inches, including the space before the next entry."""
         return text_width(self.words, SIZE) + GAP + (SAMPLE[0] + 0.06 if self.paint else 0)
 
 
 def frame_for(timelines: Sequence[Timeline], activations: bool, end: Any = None, peak: Any = None) -> Frame:
-    """Return a frame with room for all timelines. The more devices there are, the lower is each row.
+    """Return a frame with room for all timelines. More devices make each row lower.
 
     ``end`` is the end of the time axis, and ``peak`` is the number of activations that fills a strip. None means the smallest value that
-    is enough for all timelines.
+    suffices for all timelines.
     """
     longest = max(timeline.makespan for timeline in timelines)
-    devices = sum(timeline.schedule.devices for timeline in timelines)  # rows of the whole figure
+    devices = sum(timeline.schedule.devices for timeline in timelines)  # number of rows in the whole figure
     bar, memory, gap = (0.26, 0.21, 0.1) if devices <= 8 else (0.21, 0.16, 0.07) if devices <= 20 else (0.16, 0.11, 0.05)
     if any(timeline.schedule.pairs.size for timeline in timelines):
         bar *= PAIR_HEIGHT
     most = max(float(timeline.peak_activations.max()) for timeline in timelines)
     strip = _at_least(most, peak, "peak", "the most activations that a device holds")
     lane = max(lane_for(timeline, bar) for timeline in timelines)
-    # An axis without length cannot be drawn, so all zeros get a length of 1.
+    # 1.0 if all times are 0, because the length of an axis must not be 0.
     return Frame(_at_least(longest, end, "end", "the makespan") or 1.0, bar, lane, memory if activations else 0.0, gap, strip or 1.0)
 
 
 def draw_panel(figure: Picture, top: float, timeline: Timeline, frame: Frame, ticks: list[float], makespans_above: Sequence[float]) -> None:
     """Draw a timeline ``top`` inches below the upper edge of the figure. x is the time since the first start.
 
-    A solid line marks the makespan of this timeline. Dashed lines mark the makespans of the timelines above it.
+    A solid line marks the makespan of this timeline. Dashed lines mark the makespans of the timelines above.
     """
     height = frame.height(timeline)
     axes = sheet(figure, LEFT, top, AXIS, height, frame.span)
@@ -122,7 +122,7 @@ def draw_panel(figure: Picture, top: float, timeline: Timeline, frame: Frame, ti
     devices = np.arange(timeline.schedule.devices, dtype=float)
     axes.vlines(ticks, -0.02, height + 0.04, color=RULE, linewidth=0.7, zorder=0, clip_on=False)
     draw_idle(axes, 0 * devices, 0 * devices + timeline.makespan, devices * frame.pitch, frame.bar)
-    style: dict[str, Any] = {"linewidth": 0.8, "linestyle": (0, (4, 3)), "clip_on": False, "zorder": 1}  # below bars and their numbers
+    style: dict[str, Any] = {"linewidth": 0.8, "linestyle": (0, (4, 3)), "clip_on": False, "zorder": 1}  # zorder 1: behind bars and numbers
     before = axes.vlines(makespans_above, -0.02, height + 0.05, color=INK, **style)
     before.set_gid("makespans above")
     for bars in bars_of(timeline, frame.pitch, frame.bar):
@@ -139,7 +139,7 @@ def draw_panel(figure: Picture, top: float, timeline: Timeline, frame: Frame, ti
 
 
 def activation_curve(timeline: Timeline, device: int) -> tuple[Floats, Floats]:
-    """Return times since the first start, and the number of activations that the device holds from each time to the next one.
+    """Return the times since the first start at which a device's activations change, and the activations from each time to the next.
 
     >>> from hybridlab import Costs, build, simulate
     >>> times, held = activation_curve(simulate(build("gpipe", 1, 2), Costs(forward=1, backward=2)), device=0)
@@ -151,33 +151,33 @@ def activation_curve(timeline: Timeline, device: int) -> tuple[Floats, Floats]:
     rows = np.flatnonzero((schedule.device == device) & (schedule.kind != I))
     takes = schedule.kind[rows] == F
     when = np.where(takes, timeline.start[rows], timeline.end[rows]) - origin(timeline)
-    when = np.maximum.accumulate(when)  # measured operations can overlap; then the order in the schedule counts
-    # ``activations`` counts what is held while an operation runs. At its end, a backward frees the activations of one chunk.
+    when = np.maximum.accumulate(when)  # measured operations can overlap; then the curve follows the order in the schedule
+    # ``timeline.activations`` is the value while an operation runs. At its end, a backward frees the activations of one chunk.
     held = timeline.activations[rows] - ~takes / schedule.chunks
-    refilled = (np.diff(when) == 0) & (np.diff(held) > 0)  # one activation is freed and another one is taken at the same time
+    refilled = (np.diff(when) == 0) & (np.diff(held) > 0)  # the device frees one activation and takes another at the same time
     last = np.append(~refilled, True)[: when.size]
     held = np.concatenate([[0.0], held[last]])
-    # The curve begins at the first start, with no activations, and goes on to the makespan.
+    # The curve begins at the first start with 0 activations and ends at the makespan.
     return np.concatenate([[0.0], when[last], [timeline.makespan]]), np.append(held, held[-1])
 
 
 def ticks_for(span: float) -> list[float]:
-    """Return round times from 0 to ``span``. They are so far apart that there is room for their numbers.
+    """Return round times from 0 to ``span`` for the ticks. The distance between two ticks leaves room for their numbers.
 
     >>> ticks_for(33)
     [0.0, 5.0, 10.0, 15.0, 20.0, 25.0, 30.0]
     """
-    # Any number up to the span is at most about as wide as this one, which has six digits.
+    # span * 0.987654 has six digits, so it is about as wide as the widest number up to the span.
     apart = span / AXIS * max(0.5, text_width(number(span * 0.987654), SIZE))
     power = 10.0 ** floor(log10(apart))
-    # The tolerance lets a step that is equal but for rounding pass.
+    # The tolerance accepts a step that is smaller only by a rounding error.
     step = power * next(factor for factor in (1, 2, 5, 10) if factor * power >= apart * (1 - 1e-9))
     return [place * step for place in range(int(span / step + 1e-9) + 1)]
 
 
 def draw_axis(axes: Axes, y: float, frame: Frame, ticks: list[float], makespans: list[float], unit: str | None) -> None:
-    """Write the numbers of the time axis: makespans in bold, and ticks. A number without room is left out."""
-    # Makespans come first, the longest one before the others, because a number that comes later is the one that is left out.
+    """Write the numbers of the time axis: makespans in bold, and ticks. Omit numbers that would overlap others."""
+    # An overlap omits the later number, so write the makespans first, in decreasing order.
     write(axes, LEFT - 0.14, y, f"time, {unit}" if unit else "time", size=SIZE, color=MUTED, ha="right")
     taken: list[tuple[float, float]] = []
     bold = [(end, {"weight": "bold"}) for end in sorted(set(makespans), reverse=True)]
@@ -190,15 +190,15 @@ def draw_axis(axes: Axes, y: float, frame: Frame, ticks: list[float], makespans:
 
 
 def legend_lines(timelines: Sequence[Timeline], activations: bool, numbered: bool, more: Sequence[Entry] = ()) -> list[list[Entry]]:
-    """Return the lines of the legend, each a list of entries.
+    """Return the lines of the legend. Each line is a list of entries.
 
-    ``numbered`` says whether all bars have a number. ``more`` are entries in front of the last one, which explains the numbers.
+    ``numbered`` says whether all bars have a number. The last entry explains the numbers, and the entries in ``more`` come before it.
     """
     present = sorted({int(code) for timeline in timelines for code in np.unique(timeline.schedule.kind)})
     spans = {kind for timeline in timelines for kind in span_kinds_in(timeline)}
     entries = [Entry(KINDS[code].words, _operation_sample(KINDS[code].value)) for code in present]
     entries += [Entry("optimiser", _span_sample("optimiser"))] * ("optimiser" in spans) + [Entry("idle", _draw_idle_sample)]
-    # The last kind is the optimiser, whose entry stands beside the operations, as it is drawn in their row.
+    # Without the last kind, the optimiser: its entry is already beside the operations.
     entries += [Entry(SPAN_WORDS.get(kind, kind), _span_sample(kind)) for kind in SPAN_KINDS[:-1] if kind in spans]
     if activations:
         entries.append(Entry("activations, peak", _draw_activations_sample))
@@ -223,8 +223,8 @@ def legend_lines(timelines: Sequence[Timeline], activations: bool, numbered: boo
 
 
 def draw_legend(axes: Axes, top: float, lines: list[list[Entry]]) -> None:
-    """Draw the lines of the legend. The first one is ``top`` inches below the upper edge of the figure."""
-    # The legend begins below the time axis if all lines fit there, else at the margin, where lines have more room.
+    """Draw the lines of the legend. The first line is ``top`` inches below the upper edge of the figure."""
+    # The legend begins at the left end of the time axis if all lines fit, else at the margin, where lines have more room.
     left = LEFT if max(map(_width_of_line, lines)) < WIDTH - LEFT - MARGIN else MARGIN
     for line in lines:
         x = left
@@ -240,11 +240,11 @@ def draw_legend(axes: Axes, top: float, lines: list[list[Entry]]) -> None:
 
 
 def _at_least(needed: float, given: Any, name: str, what: str) -> float:
-    """Return ``given``, or ``needed`` if it is None. Raise if ``given`` is less than ``needed`` or is not a single number."""
+    """Return ``given``, or ``needed`` if ``given`` is None. Raise an error if ``given`` is below ``needed`` or not a single number."""
     if given is None:
         return needed
     space = times(given, name)
-    if space.ndim or space < needed * (1 - 1e-9):  # a makespan that was rounded for printing is enough
+    if space.ndim or space < needed * (1 - 1e-9):  # the tolerance accepts a makespan that was rounded for printing
         raise HybridLabError(
             f"{name} must be one number, at least {what}, {number(needed)}, not {short_repr(given)}",
             "wrong-shape" if space.ndim else "too-small",
@@ -269,7 +269,7 @@ def _draw_activations(axes: Axes, timeline: Timeline, device: int, frame: Frame)
     """Draw the activations of a device below its bars, with a dot at the peak."""
     times, held = activation_curve(timeline, device)
     floor = device * frame.pitch + frame.bar + frame.lane + frame.memory
-    # y counts activations, upwards from the lower edge of the strip. 0.045 inches above the curve stay free for the dot at the peak.
+    # y is the number of activations above the lower edge of the strip. 0.045 inches above the curve stay free for the dot at the peak.
     scale = Affine2D().scale(1, -(frame.memory - 0.045) / frame.most).translate(0, floor) + axes.transData
     axes.fill_between(times, held, step="post", color=ACTIVATION_FILL, linewidth=0, transform=scale, clip_on=False)
     style: dict[str, Any] = {"transform": scale, "clip_on": False}
@@ -288,7 +288,7 @@ def _width_of_line(line: list[Entry]) -> float:
 
 
 def _first_devices_text(first_devices: set[tuple[int, ...]]) -> str:
-    """Return the devices on which microbatches enter each copy, or "first, second" if timelines differ or have many copies."""
+    """Return the first device of each copy of the weights in words, or "first, second" if timelines differ or have many copies."""
     devices = next(iter(first_devices))
     if len(first_devices) > 1 or len(devices) > 3:
         return "first, second"
@@ -300,7 +300,7 @@ def _operation_sample(kind: str) -> Callable[[Axes, float, float], None]:
 
     def paint(axes: Axes, x: float, y: float) -> None:
         left, right, top = (np.array([each]) for each in (x, x + SAMPLE[0], y))
-        # On the sheet of the legend, x is in inches, so one unit is 72 points.
+        # points=72: in the legend, one unit of x is an inch.
         draw_bars(axes, Bars(kind, left, right, top, np.array([SAMPLE[1]]), np.array([KIND_COLOURS[kind]])), points=72)
         shift = {"F": 0.0, "W": 0.012}.get(kind, -0.012)
         write(axes, x + SAMPLE[0] / 2, y + SAMPLE[1] / 2 + shift, kind, size=7, color="black", ha="center", va="center_baseline")

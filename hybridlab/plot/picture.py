@@ -1,4 +1,4 @@
-"""What all figures share: the class of a figure, its sizes and colours, and functions that write texts and numbers."""
+"""The base of all figures: the class ``Picture``, common sizes and colours, and functions that write texts and numbers."""
 
 from functools import lru_cache
 from io import BytesIO, StringIO
@@ -13,28 +13,28 @@ from matplotlib.path import Path
 from matplotlib.textpath import text_to_path
 from PIL import Image
 
-WIDTH = 7.2  # inches; if a page shows it 720 pixels wide, one point of text takes 1.4 pixels
+WIDTH = 7.2  # inches; on a web page with 720 pixels for a figure, one point of text takes 1.4 pixels
 MARGIN = 0.08  # inches between the edge of a figure and its texts
-DPI = 160  # more than the 100 dots per inch at which a notebook shows it, so it is sharp on screens with small pixels
-COLOURS = 64  # number of colours in a stored picture; it looks the same as in true colour and takes a third of the bytes
-FONT = "DejaVu Sans"  # comes with matplotlib, so that a figure is the same on every machine
+DPI = 160  # a notebook shows 100 dots per inch; more dots are sharper on screens with small pixels
+COLOURS = 64  # number of colours in a stored picture; looks like true colour, with a third of the bytes
+FONT = "DejaVu Sans"  # part of matplotlib, so that a figure is the same on every machine
 INK, MUTED, RULE = "#1F2328", "#59636E", "#D8DEE4"
 
 
 class Picture(Figure):
-    """A matplotlib Figure that a notebook shows without a call of ``show``.
+    """A matplotlib Figure that a notebook shows as the value of a cell.
 
     Parameters
     ----------
     height : float
-        Inches; all figures have the same width.
+        Height in inches. All figures have the same width.
     alt_text : str
-        What the figure shows, in words.
+        A description of the figure in words.
     """
 
     def __init__(self, height: float, alt_text: str) -> None:
         super().__init__(figsize=(WIDTH, height), dpi=DPI, facecolor="white", edgecolor="none")
-        self.set_layout_engine("none")  # whatever the user's matplotlib settings are
+        self.set_layout_engine("none")  # overrides the user's matplotlib settings
         self.alt_text = alt_text
 
     def _repr_png_(self) -> tuple[bytes, dict[str, int]]:
@@ -53,25 +53,25 @@ class Picture(Figure):
         (True, True)
         """
         drawn = StringIO()
-        # fonttype "none" writes texts as texts. A fixed salt and no date give the same ids and bytes in every run.
+        # fonttype "none" stores texts as texts. A fixed salt and no date give the same ids and bytes in every run.
         with rc_context({"svg.fonttype": "none", "svg.hashsalt": "hybridlab"}):
             self.savefig(drawn, format="svg", facecolor="none", metadata={"Date": None, "Creator": None})
         return drawn.getvalue()
 
     def __repr__(self) -> str:
-        """Return the figure in words. Stored outputs of notebooks are compared by this text."""
+        """Return the figure in words. Tests compare this text with the stored outputs of the notebooks."""
         return f"<Figure: {self.alt_text}>"
 
 
 def page(figure: Picture) -> Axes:
-    """Return new axes without ticks over the whole figure. On them, x and y are inches from the upper left corner."""
+    """Return new axes without ticks over the whole figure. x and y are inches from the upper left corner."""
     return sheet(figure, 0, 0, WIDTH, figure.get_figheight(), WIDTH)
 
 
 def sheet(figure: Picture, left: float, top: float, width: float, height: float, span: float) -> Axes:
-    """Return new axes without ticks. On them, x runs from 0 to ``span``, and y runs downwards in inches.
+    """Return new axes without ticks in a rectangle of the figure. x runs from 0 to ``span``, and y runs downwards in inches.
 
-    All arguments but ``span`` are in inches, counted from the upper left corner of the figure.
+    All arguments except ``span`` are in inches. ``left`` and ``top`` count from the upper left corner of the figure.
     """
     axes = figure.add_axes(rectangle(figure, left, top, width, height), xlim=(0, span), ylim=(height, 0))
     axes.set_axis_off()
@@ -79,7 +79,7 @@ def sheet(figure: Picture, left: float, top: float, width: float, height: float,
 
 
 def rectangle(figure: Picture, left: float, top: float, width: float, height: float) -> tuple[float, float, float, float]:
-    """Return left, bottom, width and height of a rectangle as shares of the figure, as matplotlib takes them.
+    """Return (left, bottom, width, height) of a rectangle as shares of the figure, the form that matplotlib needs.
 
     The arguments are in inches, and ``left`` and ``top`` count from the upper left corner of the figure.
     """
@@ -88,34 +88,34 @@ def rectangle(figure: Picture, left: float, top: float, width: float, height: fl
 
 
 def write(axes: Axes, x: float, y: float, text: str, **style: Any) -> None:
-    """Write ``text`` at ``x``, ``y`` in the font of all figures; ``style`` has matplotlib's properties of a text."""
+    """Write ``text`` at ``x``, ``y`` in the font of all figures. ``style`` has text properties of matplotlib."""
     defaults: dict[str, Any] = {"size": 9, "color": INK, "fontfamily": FONT, "parse_math": False}
     axes.text(x, y, text, **(defaults | style))
 
 
-# The layout of a figure measures the same names many times.
+# Cached, because the layout of a figure measures the same names many times.
 @lru_cache(maxsize=4096)
 def text_width(text: str, size: float, bold: bool = False) -> float:
-    """Return the width of ``text`` in inches; ``size`` is in points.
+    """Return the width of ``text`` in inches. ``size`` is in points.
 
     >>> text_width("microbatch 10", size=9) < text_width("microbatch 10", size=9, bold=True) < 1.1
     True
     """
-    # The text stands between two "|", so that spaces at its ends count.
+    # "|" before and after the text, so that spaces at its ends count.
     return (_ink_width(f"|{text}|", bold) - _ink_width("||", bold)) / 100 * size / 72
 
 
 @lru_cache(maxsize=4096)
 def _ink_width(barred: str, bold: bool) -> float:
-    """Return the width of a text that begins and ends with "|". It is measured at 100 points, so that widths grow exactly with the size."""
+    """Return the width of a text that begins and ends with "|", at 100 points. One fixed size keeps widths proportional to the size."""
     font = FontProperties(family=FONT, weight="bold" if bold else "normal")
     points, codes = text_to_path.get_text_path(font, barred)
-    x = np.asarray(points)[np.not_equal(codes, Path.CLOSEPOLY), 0]  # curves of other letters have their control points between the bars
+    x = np.asarray(points)[np.not_equal(codes, Path.CLOSEPOLY), 0]  # the outermost points belong to the two "|"
     return float(x.max() - x.min())
 
 
 def number(value: float) -> str:
-    """Return a number as text with up to six significant digits. All figures write their numbers like this.
+    """Return a number as text with up to six significant digits, the form of all numbers in figures.
 
     >>> number(33.0), number(0.1 + 0.2)
     ('33', '0.3')
@@ -124,5 +124,5 @@ def number(value: float) -> str:
 
 
 def after_a_number(unit: str | None) -> str:
-    """Return the text that follows a number of time units: a space and the unit, or nothing if there is no unit."""
+    """Return the text after a time: a space and the unit, or an empty text without a unit."""
     return f" {unit}" if unit else ""

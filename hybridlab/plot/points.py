@@ -1,6 +1,6 @@
-"""Draws points: named points by two quantities, or the plans of a search by memory and time.
+"""Figures of points: named points by two quantities, or the plans of a search by memory and time.
 
-Points that no other point beats stand out.
+The figures highlight the Pareto front: the points that no other point beats.
 """
 
 import textwrap
@@ -20,12 +20,12 @@ from hybridlab.plot.picture import INK, MARGIN, MUTED, WIDTH, Picture, number, p
 
 LEFT, RIGHT, HEIGHT = 0.62, 0.2, 3.6  # inches
 WIDE = WIDTH - LEFT - RIGHT
-MARK, SIZE = 0.09, 8.5  # half the size of a mark in inches, and the size of a name in points
+MARK, SIZE = 0.09, 8.5  # half the size of a marker in inches; the size of a name in points
 MOST_POINTS = 24
-MOST_PLACES = 1000  # points of the curve of a bound
+MOST_PLACES = 1000  # largest number of points in the curve of a bound
 MEMORY_LABEL, TIME_LABEL = "memory of the fullest GPU, GB", "seconds of an iteration"
-# The time axis ends at 1.5 times the seconds of the slowest unbeaten plan or 5 times those of the fastest plan, whichever is less. So
-# slow plans do not press the others together.
+# The time axis ends at the smaller of two values: 1.5 times the seconds of the slowest unbeaten plan, and 5 times the seconds of the
+# fastest plan. With a longer axis, slow plans would push the other plans together.
 BEYOND_UNBEATEN, BEYOND_FASTEST = 1.5, 5.0
 
 Point = tuple[float, float]
@@ -35,22 +35,22 @@ Box = tuple[float, float, float, float]  # left, top, right, bottom
 def points(places: Mapping[str, Any], *, x_label: str, y_label: str, title: str = "", bound: Any = None) -> Picture:
     """Return a figure of named points by two quantities. Less is better for both quantities.
 
-    A point is filled if no other point beats it. One point beats another if it is smaller in one quantity and not larger in the other.
-    Points that are equal to nine digits share a mark.
+    One point beats another if it is smaller in one quantity and not larger in the other. Points that no other point beats are filled.
+    Points that are equal to nine digits share a marker.
 
     Parameters
     ----------
     places : mapping of str to (float, float)
-        One to 24 points by name, each with its x and y, from 0 to 1e100.
+        One to 24 points: name -> (x, y), numbers from 0 to 1e100.
     x_label, y_label, title : str
     bound : sequence of (float, float), optional
-        Places on a curve below which no point can lie, from left to right. Between two places, the value at the right one holds. The curve
-        is dashed, with the name "lower bound", and the vertical axis then begins just below it instead of at 0.
+        Points (x, y) of a lower bound of y, with increasing x. Between two points, the bound has the value of the right point. The figure
+        shows the bound as a dashed curve with the name "lower bound". The vertical axis then begins just below the bound instead of at 0.
 
     Raises
     ------
     HybridLabError
-        For no points, for more than 24 points, and for a point that is not a pair of numbers from 0 to 1e100.
+        There are no points or more than 24, or a point is not a pair of numbers from 0 to 1e100.
 
     Examples
     --------
@@ -68,17 +68,18 @@ def points(places: Mapping[str, Any], *, x_label: str, y_label: str, title: str 
     )
     facts += [f"The lower bound is {', '.join(f'{number(y)} at {number(x)}' for x, y in curve)}."] * bool(curve)
     words = " ".join([*([f"{title}:"] if title else []), f"{y_label} against {x_label}.", *facts])
-    # There is room beside the farthest points. An axis must have a length, so all zeros get 1.
+    # 1.08 leaves room beside the farthest points. 1.0 if all values are 0, because the length of an axis must not be 0.
     x_end, y_end = (1.08 * max(values) or 1.0 for values in zip(*place_of.values(), strict=True))
-    y_begin = 0.9 * min(y for _, y in [*place_of.values(), *curve]) if curve else 0.0  # shows how far points are from the bound
+    # 0.9 of the lowest value, to show the distance of points from the bound
+    y_begin = 0.9 * min(y for _, y in [*place_of.values(), *curve]) if curve else 0.0
     figure, axes, inside = _plane(words, title, x_label, y_label, x_end, y_end, y_begin)
     if curve:
         axes.plot(*zip(*curve, strict=True), color=MUTED, drawstyle="steps-pre", linestyle=(0, (4, 3)), linewidth=1.2, gid="bound")
         least = min(y for _, y in curve)
-        left = max((x for x, y in curve if y > least), default=0.0)  # where the last level of the curve begins
+        left = max((x for x, y in curve if y > least), default=0.0)  # x at which the last level of the curve begins
         below = HEIGHT * (y_end - least) / (y_end - y_begin) + 0.14
         write(inside, left / x_end * WIDE + 0.05, below, "lower bound", color=MUTED, size=SIZE)
-    for x, y in dict.fromkeys(place_of.values()):  # each place once, though several points can be there
+    for x, y in dict.fromkeys(place_of.values()):  # one marker for points at the same place
         look = {"color": line_style(0).colour, "markersize": 8} if (x, y) in unbeaten else {"color": MUTED, "markerfacecolor": "white"}
         axes.plot([x], [y], "o", clip_on=False, zorder=3, **look)
     names: dict[Point, str] = {}
@@ -90,11 +91,11 @@ def points(places: Mapping[str, Any], *, x_label: str, y_label: str, title: str 
 
 
 def pareto(search: Search, *, title: str = "") -> Picture:
-    """Return a figure of the plans that fit in memory, by memory and seconds. A line joins the plans that no other plan beats.
+    """Return a figure of the plans of a search, by memory and seconds. A line joins the plans that no other plan beats.
 
-    One plan beats another if it is faster and needs less memory. The fastest plan is named, and a dashed line marks the memory capacity
-    of the GPU. A plan is counted but not drawn if it takes more than 1.5 times as long as the slowest plan on the line, or more than 5
-    times as long as the fastest plan.
+    One plan beats another if it is faster and needs less memory. The figure names the fastest plan, and a dashed line marks the memory of
+    the GPU. The figure omits and counts slow plans: plans that take more than 1.5 times as long as the slowest plan on the line, or more
+    than 5 times as long as the fastest plan.
 
     Parameters
     ----------
@@ -122,7 +123,7 @@ def pareto(search: Search, *, title: str = "") -> Picture:
         )
     title, best, unbeaten = checked_text(title, "title"), search.best, search.pareto
     seconds = np.array([each.seconds for each in search.found])
-    memory = np.array([each.memory for each in search.found]) / 1e9  # GB, as capacities of GPUs are written
+    memory = np.array([each.memory for each in search.found]) / 1e9  # GB, the usual unit of GPU memory
     capacity = search.profile.memory / 1e9
     y_end, x_end = min(BEYOND_UNBEATEN * unbeaten[-1].seconds, BEYOND_FASTEST * best.seconds), 1.08 * capacity
     drawn = seconds <= y_end
@@ -132,7 +133,7 @@ def pareto(search: Search, *, title: str = "") -> Picture:
     axes.plot(memory[drawn], seconds[drawn], "o", color=MUTED, markersize=2.5, alpha=0.5, markeredgewidth=0, gid="plans")
     places = np.array([(each.memory / 1e9, each.seconds) for each in reversed(unbeaten)])
     colour = line_style(0).colour
-    # From the smallest memory on: up to the next plan that no other beats, the one on the left is the fastest that fits.
+    # steps-post: between two plans of the front, the left plan is the fastest plan that fits in the memory.
     axes.plot(*places.T, "o-", color=colour, drawstyle="steps-post", linewidth=1.6, markersize=5, gid="front")
     axes.axvline(capacity, color=INK, linestyle=(0, (4, 3)), linewidth=1, gid="capacity")
     right = WIDE * capacity / x_end
@@ -140,14 +141,14 @@ def pareto(search: Search, *, title: str = "") -> Picture:
     x, y = best.memory / 1e9 / x_end * WIDE, HEIGHT * (1 - best.seconds / y_end)
     for row, words in enumerate((f"fastest: {best.seconds:.3g} s", *textwrap.wrap(plan_words(best.plan), 60))):
         half = text_width(words, SIZE, bold=not row) / 2
-        # The name stays between the vertical axis and the line of the capacity.
+        # Keep the name between the vertical axis and the line of the GPU memory.
         left = max(min(x - half, right - 0.08 - 2 * half), 0.05)
         write(inside, left, y + 0.22 + 0.17 * row, words, size=SIZE, weight="normal" if row else "bold", va="center_baseline")
     return figure
 
 
 def plan_words(plan: Plan) -> str:
-    """Return the sizes and options of a plan in a few words.
+    """Return a short description of a plan: its sizes and options.
 
     >>> plan_words(Plan(tensor=8, pipeline=4, data=16, microbatch=2, global_batch=1024, chunks=2, sequence_parallel=True))
     'tensor 8, pipeline 4, data 16, microbatch 2, 2 chunks, full recomputation, sequence parallel'
@@ -161,9 +162,9 @@ def plan_words(plan: Plan) -> str:
 def _plane(
     words: str, title: str, x_label: str, y_label: str, x_end: float, y_end: float, y_begin: float = 0.0
 ) -> tuple[Picture, Axes, Axes]:
-    """Return a figure with the alternative text ``words``, its axes up to ``x_end`` and ``y_end``, and a sheet over these axes.
+    """Return a figure with the description ``words``, its axes (up to ``x_end`` and ``y_end``), and a sheet over these axes.
 
-    Texts are written on the sheet, where x and y are inches from the upper left corner of the axes.
+    The sheet is for texts. Its x and y are inches from the upper left corner of the axes.
     """
     above = title_lines(title)
     top = MARGIN + LINE * (len(above) + 1)
@@ -181,12 +182,12 @@ def _plane(
 
 
 def _write_names(axes: Axes, names: Mapping[Point, str]) -> None:
-    """Write each name at the first free place near its mark.
+    """Write each name at the first free place near its marker.
 
-    The places are tried in the order right, left, above, below. Then come places that are farther up or down, from which a thin line
-    leads to the mark.
+    The function tries right, left, above and below, in this order. Then it tries places farther up or down, with a thin line from the name
+    to the marker.
     """
-    taken: list[Box] = [(x - MARK, y - MARK, x + MARK, y + MARK) for x, y in names]  # no name covers the mark of any point
+    taken: list[Box] = [(x - MARK, y - MARK, x + MARK, y + MARK) for x, y in names]  # no name may cover a marker
     for (x, y), name in names.items():
         width, half = text_width(name, SIZE), 0.08
         near = [(x + 0.13, y), (x - 0.13 - width, y), (x - width / 2, y - 0.19), (x - width / 2, y + 0.19)]
@@ -195,19 +196,20 @@ def _write_names(axes: Axes, names: Mapping[Point, str]) -> None:
         free = [
             box
             for box in boxes
-            if box[0] > 0  # names stay on the sheet
+            if box[0] > 0  # the name must stay on the sheet
             and box[2] < WIDE + RIGHT
             and box[1] > -0.1
             and box[3] < HEIGHT
             and not any(_overlap(box, other) for other in taken)
         ]
-        box = free[0] if free else boxes[0]  # a name that overlaps is better than a point without a name
+        box = free[0] if free else boxes[0]  # if no place is free, an overlap is better than a point without a name
         taken.append(box)
         middle = (box[1] + box[3]) / 2
         if box in boxes[len(near) :]:
-            # The line ends at the side of the name that is nearer to the mark.
+            # The line ends at the side of the name that is nearer to the marker.
             axes.plot([x, box[0] - 0.03 if box[0] > x else box[2] + 0.03], [y, middle], color=MUTED, linewidth=0.5, zorder=2)
-        behind = {"facecolor": "white", "alpha": 0.8, "pad": 0.5, "linewidth": 0}  # a line must not cross the name
+        # a background, because a line behind the name makes it hard to read
+        behind = {"facecolor": "white", "alpha": 0.8, "pad": 0.5, "linewidth": 0}
         write(axes, box[0], middle, name, size=SIZE, va="center_baseline", bbox=behind)
 
 
@@ -222,7 +224,7 @@ def _overlap(one: Box, other: Box) -> bool:
 
 
 def _checked_points(places: Any, most: int = MOST_POINTS) -> dict[str, Point]:
-    """Return the points as pairs of floats, or raise an error if some cannot be drawn."""
+    """Return the points as pairs of floats, or raise an error if a point cannot be drawn."""
     if not isinstance(places, Mapping) or not 1 <= len(places) <= most:
         raise HybridLabError(
             f'points are one to {most} pairs by name, such as {{"GPipe": (8, 0.27)}}, not {short_repr(places)}',
@@ -237,13 +239,13 @@ def _checked_points(places: Any, most: int = MOST_POINTS) -> dict[str, Point]:
                 f"point {short_repr(name)} must be two numbers from 0 to 1e100, not {short_repr(pair)}",
                 "wrong-shape" if values.shape != (2,) else "out-of-range",
             )
-        x, y = (float(f"{value:.9g}") for value in values)  # points that are equal but for rounding share a mark
+        x, y = (float(f"{value:.9g}") for value in values)  # nine digits, so that points that differ only by rounding errors share a marker
         place_of[name] = (x, y)
     return place_of
 
 
 def _search_text(search: Search, title: str, slower: int) -> str:
-    """Return in words what a figure of a search shows."""
+    """Return a description of a figure of a search in words."""
     best, smallest = search.best, search.pareto[-1]
     sentences = [
         *([f"{title}:"] if title else []),

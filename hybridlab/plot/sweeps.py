@@ -1,4 +1,4 @@
-"""Draws the table of a sweep as a figure of small plots."""
+"""The figure of a sweep: a grid of small plots from its table."""
 
 from collections.abc import Mapping
 from itertools import product
@@ -17,8 +17,8 @@ from hybridlab.sweep.lines import TIMES, Lines, known_names, label_of, lines_of,
 
 MOST_PLOTS = 20
 LEFT, RIGHT, BETWEEN = 0.62, 0.12, 0.24  # inches
-HEIGHT, BELOW = 2.1, 0.32  # height in inches of one plot, and of the numbers below it
-SMALLER = {"linewidth": 0.8, "markersize": 0.7}  # lines and markers are smaller than in a figure of one plot, by these factors
+HEIGHT, BELOW = 2.1, 0.32  # inches: height of one plot, and of the numbers below the plot
+SMALLER = {"linewidth": 0.8, "markersize": 0.7}  # factors of line widths and markers, relative to a figure of one plot
 
 
 class Plot(NamedTuple):
@@ -31,7 +31,7 @@ class Plot(NamedTuple):
     heads : tuple of str
         The pieces of the plot's heading, such as ``"Latency = 1 ms"``.
     values : array of float, shape (lines, x)
-        The value of each point; NaN means that there is no result.
+        The value of each point; NaN for a point without a result.
     """
 
     quantity: str
@@ -50,10 +50,10 @@ def panels(
     logarithmic: Any = (),
     title: str = "",
 ) -> Picture:
-    """Return a figure of small plots. Each shows a quantity against a column, for one combination of values of other columns.
+    """Return a figure of small plots. Each plot shows a quantity against a column, for one combination of values of other columns.
 
-    All plots of a quantity have the same scale. Lines, names and styles are the same as in :class:`hybridlab.widgets.SweepExplorer`. If
-    the sweep refused a point, the line has a gap there.
+    All plots of a quantity have the same scale. Lines, names and styles are as in :class:`hybridlab.widgets.SweepExplorer`. A line has a
+    gap at every point that the sweep refused.
 
     Parameters
     ----------
@@ -63,8 +63,8 @@ def panels(
     y : str or sequence of str
         The quantities on the vertical axis. Each quantity has its own plots and its own scale.
     panels : str or sequence of str, optional
-        There is one plot for each combination of values in these columns. None means every column that varies and is not used for an
-        axis or the lines.
+        Columns that distinguish plots: one plot for each combination of their values. None means every column that varies and is not an
+        axis or a column of ``lines``.
     lines, labels, logarithmic : optional
         As in :class:`hybridlab.widgets.SweepExplorer`.
     title : str
@@ -72,8 +72,7 @@ def panels(
     Raises
     ------
     HybridLabError
-        For a column that varies but is not in ``panels``, ``lines`` or an axis, for more than 20 plots, and for values that cannot be
-        drawn.
+        A column varies but is not in ``panels``, ``lines`` or an axis, there are more than 20 plots, or a value cannot be drawn.
 
     Examples
     --------
@@ -97,9 +96,9 @@ def panels(
 
 
 def _plots(found: Lines, axes: Mapping[str, str]) -> list[Plot]:
-    """Return the plots in the order in which they are drawn.
+    """Return the plots in the order of drawing.
 
-    The heading of a plot has the values of its columns. If there are several quantities, it also has the name of the quantity.
+    The heading of a plot has the values of its columns. With several quantities, the heading also has the name of the quantity.
     """
     choices = list(product(*(range(len(values)) for values in found.choices.values())))
     quantities = found.quantities
@@ -122,17 +121,17 @@ def _plots(found: Lines, axes: Mapping[str, str]) -> list[Plot]:
 
 
 def _draw_plots(found: Lines, plots: list[Plot], axes: Mapping[str, str], scales: list[str], title: str) -> Picture:
-    """Draw the title, the legend and every plot with its heading."""
+    """Return the figure with the title, the legend and every plot with its heading."""
     quantities = found.quantities
-    # Two or three plots that differ only in the last column stand side by side in one row.
+    # Two or three plots that differ only in the last column are in one row.
     last = [*found.choices.values(), quantities][-1 if not found.choices else -2]
     columns = len(last) if len(last) in (2, 3) else min(len(plots), 3)
-    rows = -(-len(plots) // columns)  # the quotient, rounded up
+    rows = -(-len(plots) // columns)  # rounded up
     above, names = title_lines(title), list(found.names)
-    one = len(quantities) == 1  # all plots have one scale, so its name is written once and its numbers once a row
+    one = len(quantities) == 1  # all plots have one scale: write its name once and its numbers once in each row
     top = MARGIN + LINE * (len(above) + legend_rows(names) + one) + 0.06
     note = _missing_points_text(found, plots, scales)
-    between = BETWEEN if one else LEFT  # plots with scales of their own need room for the numbers
+    between = BETWEEN if one else LEFT  # plots with different scales need room for their numbers
     wide = (WIDTH - LEFT - RIGHT - (columns - 1) * between) / columns
     several_lines = any(text_width(", ".join(plot.heads), 9, bold=True) > wide for plot in plots)
     heads = [plot.heads if several_lines else (", ".join(plot.heads),) for plot in plots]
@@ -149,7 +148,7 @@ def _draw_plots(found: Lines, plots: list[Plot], axes: Mapping[str, str], scales
     for place, plot in enumerate(plots):
         row, column = divmod(place, columns)
         left, start = LEFT + column * (wide + between), top + row * tall + over
-        for line, text in enumerate(reversed(heads[place])):  # from the lowest line of the heading upwards
+        for line, text in enumerate(reversed(heads[place])):  # the lines of the heading, from the bottom to the top
             write(paper, left, start - 0.08 - 0.17 * line, text, weight="bold")
         small = figure.add_axes(rectangle(figure, left, start, wide, HEIGHT), facecolor="white")
         _draw_lines(small, found, plot, scales)
@@ -160,41 +159,41 @@ def _draw_plots(found: Lines, plots: list[Plot], axes: Mapping[str, str], scales
 
 
 def _draw_lines(axes: Axes, found: Lines, plot: Plot, scales: list[str]) -> None:
-    """Draw the lines of one plot. Points that are not drawn leave gaps."""
+    """Draw the lines of one plot. Points that cannot be drawn leave gaps."""
     places = np.array(found.places, dtype=np.float64)
     axes.set_xscale("log" if found.x in scales else "linear")
     axes.set_yscale("log" if plot.quantity in scales else "linear")
     drawn = _drawable_points(found, plot, scales)
     for line, (name, values) in enumerate(zip(found.names, plot.values, strict=True)):
         heights = np.where(drawn[line], values, np.nan)
-        # The same colours, dashes and markers as in a figure of one plot, in a smaller size.
+        # Use the colours, dashes and markers of a figure of one plot, in a smaller size.
         style = {key: value * SMALLER[key] if key in SMALLER else value for key, value in curve_style(line).items()}
         axes.plot(places, heights, label=name, clip_on=False, zorder=3, solid_capstyle="butt", **style)
 
 
 def _set_ranges(axes: Axes, values: list[Floats], logarithmic: bool) -> None:
-    """Set the range and the ticks of y. All plots of a quantity get the same ones, which suit its ``values`` in all of them."""
+    """Set the range and the ticks of y. They suit ``values``, the values of all plots of a quantity, so these plots share one scale."""
     heights = np.stack(values)
     heights = heights[heights > 0] if logarithmic else heights[~np.isnan(heights)]
     low, high = float(heights.min()), float(heights.max())
-    # Zero has no place on a logarithmic axis. A linear one always shows it, so that heights can be compared.
+    # A linear axis always includes 0, so that a reader can compare heights. A logarithmic axis cannot show 0.
     if logarithmic:
         axes.set_ylim(low / 1.1, high * 1.1)
     else:
-        room = 0.05 * (max(high, 0) - min(low, 0)) or 1.0  # a range must not be empty
+        room = 0.05 * (max(high, 0) - min(low, 0)) or 1.0  # 1.0 if all values are 0, because a range must not be empty
         axes.set_ylim(low - room if low < 0 else 0, max(high, 0) + room)
     many = logarithmic and high / low > 8
-    # Over a wide range ticks stand at powers of ten; over less, 2 and 5 times these also get one, or there would be too few.
+    # Over a wide range, ticks at powers of ten are enough. Over a smaller range, add ticks at 2 and 5 times the powers of ten.
     subs = (1, 2, 5) if many and high / low < 1000 else (1,)
     axes.yaxis.set_major_locator(LogLocator(subs=subs) if many else MaxNLocator(6, steps=[1, 2, 5, 10]))
     axes.yaxis.set_major_formatter(lambda value, _: number(value))
 
 
 def _set_x_ticks(axes: Axes, found: Lines, wide: float) -> None:
-    """Set a tick at every value of x, with its number if there is room, and the look of the axes."""
+    """Set a tick at every value of x, with a number if there is room, and set the look of the axes."""
     places = [place for place in found.places if place > 0 or axes.get_xscale() == "linear"]
     along = np.log(places) if axes.get_xscale() == "log" else np.array(places, dtype=np.float64)
-    along = wide * (along - along[0]) / (float(np.ptp(along)) or 1.0)  # inches; 1.0 if there is one value only
+    along = wide * (along - along[0]) / (float(np.ptp(along)) or 1.0)  # inches; 1.0 with a single value
     written: list[str] = []
     end = -1.0
     for place, middle in zip(places, along, strict=True):
@@ -208,13 +207,13 @@ def _set_x_ticks(axes: Axes, found: Lines, wide: float) -> None:
 
 
 def _drawable_points(found: Lines, plot: Plot, scales: list[str]) -> Any:
-    """Return the points that are drawn, shape (lines, x). A point needs a result, and on a logarithmic axis it must be above zero."""
+    """Return which points can be drawn, shape (lines, x). A point needs a result, and on a logarithmic axis a value above zero."""
     across = np.array(found.places) > (0 if found.x in scales else -np.inf)
-    return across & (plot.values > (0 if plot.quantity in scales else -np.inf))  # NaN, a point without a result, is not above anything
+    return across & (plot.values > (0 if plot.quantity in scales else -np.inf))  # comparisons with NaN (a point without a result) are False
 
 
 def _missing_points_text(found: Lines, plots: list[Plot], scales: list[str]) -> str:
-    """Return a sentence that says how many points are not drawn, and why. It is empty if all points are drawn."""
+    """Return a sentence with the number of points that are not drawn, and the reason. Empty if all points are drawn."""
     gaps = sum(int(np.isnan(plot.values).sum()) for plot in plots)
     low = sum(plot.values.size - int(_drawable_points(found, plot, scales).sum()) for plot in plots) - gaps
     reasons = [f"{counted(gaps, 'point')} without a result"] if gaps else []
@@ -223,7 +222,7 @@ def _missing_points_text(found: Lines, plots: list[Plot], scales: list[str]) -> 
 
 
 def _plots_text(found: Lines, plots: list[Plot], axes: Mapping[str, str], title: str, note: str) -> str:
-    """Return in words what a figure of plots shows."""
+    """Return a description of a figure of plots in words."""
     drawn = " and ".join(axes[name] for name in found.quantities)
     span = f"{drawn} against {axes[found.x]} from {number(found.places[0])} to {number(found.places[-1])}."
     sentences = []
