@@ -17,11 +17,11 @@ DOCUMENTS = {
     "simulator": "simulator with a step grid",
     "event log": "simulator with an event log",
 }
-# Names of the notebooks, for links to their pages
+# The names of the notebooks. The links to the pages of the labs use them.
 LAB_1, LAB_2, LAB_3, LAB_4 = "lab01_mesh", "lab02_one_f_one_b", "lab03_bubbles_and_memory", "lab04_ring"
 LAB_5, LAB_6, LAB_7, LAB_8 = "lab05_wire_formats", "lab06_hybrid_step", "lab07_accuracy", "lab08_threads"
 LAB_9, LAB_10 = "lab09_a100_report", "lab10_scaling"
-Printed = tuple[float | tuple[float, float], ...]  # numbers, and pairs for ranges
+Printed = tuple[float | tuple[float, float], ...]  # printed numbers; a pair is a range
 
 
 @dataclass(frozen=True)
@@ -107,10 +107,10 @@ class Finding:
     holds: bool | None = None
 
     def agrees(self, claim: Claim) -> bool:
-        """Return whether the claim holds. This is ``holds``, or if it is None, whether the printed numbers agree with the recomputed ones.
+        """Return whether the claim holds: ``holds``, if it is not None. Otherwise the comparison of the numbers decides.
 
-        Numbers at the same position are compared. They agree if they are equal after rounding to the printed digits. A number agrees with
-        a range if it lies in the range.
+        Printed and recomputed numbers at the same position are compared. They agree if they are equal after rounding to the printed digits.
+        A recomputed number agrees with a printed range if it lies in the range.
 
         Raises
         ------
@@ -120,7 +120,9 @@ class Finding:
         if self.holds is not None:
             return self.holds
         if not claim.printed:
-            raise HybridLabError(f"claim {claim.number} prints no number to compare with: say with holds= whether it holds", "no-number")
+            raise HybridLabError(
+                f"claim {claim.number} prints no number to compare with: pass holds=True or holds=False to found()", "no-number"
+            )
         if len(self.numbers) < len(claim.printed):
             raise HybridLabError(
                 f"claim {claim.number} prints {claim.figures}: give as many numbers to compare, in this order, "
@@ -178,9 +180,9 @@ def _is_finite(number: Any) -> bool:
 def _agree(printed: float | tuple[float, float], number: Any) -> bool:
     """Return whether ``number``, rounded to the printed digits, is the printed number or lies in the printed range."""
     low, high = printed if isinstance(printed, tuple) else (printed, printed)
-    # Half a unit of the last digit is the rounding error of a printed number. The factor forgives the rounding of floats at its edge.
+    # The rounding error of a printed number is at most half a unit of its last digit. The factor allows for the rounding of floats.
     half = 0.5 * min(_last_digit(low), _last_digit(high)) * (1 + 1e-9)
-    return not isinstance(number, str) and bool(low - half <= number <= high + half)  # a text, such as a year, is not compared
+    return not isinstance(number, str) and bool(low - half <= number <= high + half)  # a text, such as a year, never agrees with a number
 
 
 def _last_digit(number: float) -> float:

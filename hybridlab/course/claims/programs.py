@@ -2,7 +2,7 @@
 
 from hybridlab.course.claims.claim import LAB_1, LAB_2, LAB_3, LAB_4, LAB_5, LAB_6, LAB_7, LAB_8, LAB_9, Claim
 
-# OUTPUT is a place in the report, the others are keys of DOCUMENTS.
+# OUTPUT is a place in the report. NOTES and SIMULATOR are keys of DOCUMENTS.
 OUTPUT, NOTES, SIMULATOR = "program and its output", "notes", "simulator"
 
 # The formatter would give each argument a line of its own, so it skips this table.
@@ -14,13 +14,13 @@ PROGRAM_CLAIMS = (
     ),
     Claim(
         62, "report", OUTPUT, "The weights of the replicas of each stage differ by some 0.0003.", "wrong",
-        "After an all-reduce all ranks hold the same bits; here the rank that sends a chunk first keeps its own numbers unrounded, and "
-        "all others hold the rounded ones that they received.",
+        "After a correct all-reduce all ranks hold the same bits; here the rank that sends a chunk first holds its own unrounded numbers, "
+        "and all other ranks hold the rounded numbers that they received.",
         printed=(0.0003009646898135543, 0.0002646037610247731, 0.0002457082155160606), labs=(LAB_5, LAB_6),  # one for each stage
     ),
     Claim(
         63, "report", OUTPUT, "The printed grid of time steps is 1F1B.", "wrong",
-        "Stage 2 begins with a backward, forwards and backwards of one step overwrite each other, and 12 operations do not fit into 8 "
+        "Stage 2 begins with a backward, the backward of a step overwrites its forward, and 12 operations of a stage do not fit into 8 "
         "steps.",
         labs=(LAB_2, LAB_6),
     ),
@@ -37,23 +37,23 @@ PROGRAM_CLAIMS = (
     Claim(
         66, NOTES, "section 3",
         "In a ring the bytes that a GPU sends do not grow with the number of GPUs; with a parameter server they do.", "right",
-        "They rise from one to two times the gradients and no further, while a server's bytes grow in proportion to the GPUs; the "
-        "latency of a ring does grow.",
+        "The bytes of a GPU in a ring grow from one to two times the gradients and no further, while a server's bytes grow in proportion "
+        "to the GPUs; the latency of a ring does grow.",
         sources=("patarasuk2009bandwidth",), labs=(LAB_4,),
     ),
     Claim(
         67, NOTES, "section 3", "The global batch is divided into 8 microbatches.", "depends",
-        "There are 8 in all, as in claim 26; each of two replicas has half as many.",
+        "There are 8 microbatches in all, as in claim 26; each of the two replicas runs 4 of them.",
         printed=(8,), labs=(LAB_3, LAB_7, LAB_8),
     ),
     Claim(
         68, NOTES, "sections 1 and 3", "One thread for each device, with queues between the stages, imitates the pipeline.", "depends",
-        "It holds where each thread keeps to its order and waits for its inputs; an order that ignores its inputs cannot run.",
+        "The claim holds if each thread follows its order and waits for its inputs; an order that ignores its inputs cannot run.",
         labs=(LAB_2, LAB_8),
     ),
     Claim(
         69, NOTES, "section 3", "A ring step of 20 ms stands for a fast interconnect.", "depends",
-        "It fits a gradient of nearly a gigabyte on one InfiniBand port; NVLink would carry ten times as much.",
+        "20 ms fits a gradient of nearly a gigabyte on one InfiniBand port; NVLink would carry ten times as much in this time.",
         printed=(20,), unit="ms", sources=("bang2023vtrain",), labs=(LAB_6, LAB_9),
     ),
     Claim(
@@ -63,7 +63,7 @@ PROGRAM_CLAIMS = (
     ),
     Claim(
         71, NOTES, "section 2", "NCCL uses a ring for the all-reduce.", "depends",
-        "A ring is best for large messages and slow for small ones, for which NCCL chooses other algorithms, such as trees.",
+        "A ring is best for large messages and slow for small messages: for small messages NCCL chooses other algorithms, such as trees.",
         labs=(LAB_4,),
     ),
     Claim(
@@ -74,7 +74,8 @@ PROGRAM_CLAIMS = (
     ),
     Claim(
         73, SIMULATOR, "check of the replicas", "Agreement of the replicas shows that the all-reduce is right.", "wrong",
-        "With exact messages the replicas are equal and wrong; a check needs the mean, computed in another way.",
+        "If messages are exact, the replicas of this program agree and are all wrong; a check must compare them with a mean that is "
+        "computed in another way.",
         labs=(LAB_4, LAB_7),
     ),
     Claim(
@@ -85,12 +86,12 @@ PROGRAM_CLAIMS = (
     ),
     Claim(
         75, SIMULATOR, "timeline of 1F1B", "With 3 stages and 6 microbatches 1F1B takes 8 time steps.", "wrong",
-        "Each stage has 12 operations and runs one in each step; the grid has one cell for two of them, and most forwards are lost.",
+        "Each stage runs 12 operations, one in each step; the grid has one cell for a forward and a backward, and loses most forwards.",
         printed=(8,), unit="steps", labs=(LAB_2, LAB_6),
     ),
     Claim(
         76, "event log", "event timeline", "The log of 144 events has every forward before its backward.", "wrong",
-        "In the log the second event of all is a backward of stage 2, and three forwards of each replica are missing.",
+        "The second event of the log is a backward of stage 2, and three forwards of each replica are missing.",
         printed=(144,), unit="events", labs=(LAB_2, LAB_6),
     ),
 )  # fmt: skip

@@ -34,13 +34,13 @@ REPORT = "report"  # the key of DOCUMENTS
 
 def _range(printed: tuple[float, ...]) -> tuple[float, float]:
     """Return the two ends of a printed range as a pair."""
-    # A Figure stores the ends like two numbers. In a Claim, only a pair is a range.
+    # A Figure stores the two ends of a range as a tuple of two numbers, but a Claim needs them as one pair within its tuple of numbers.
     low, high = printed
     return low, high
 
 
-# The formatter would give each argument a line of its own, so it skips this table. Printed numbers that the tables of the report have are
-# taken from there.
+# The formatter would give each argument a line of its own, so it skips this table. A printed number that also stands in a table of the
+# report is taken from the module with this table.
 REPORT_CLAIMS = (
     # Abstract, concepts, problem and design: sections 1 to 4
     Claim(
@@ -57,8 +57,8 @@ REPORT_CLAIMS = (
     Claim(
         3, REPORT, "abstract", "A pipeline needs 30 to 40 % less memory than a run without one.", "depends",
         "Compared with GPipe, the first stage saves 1 - K/M of its activations, which is in this range with 5 stages and 8 microbatches; "
-        "compared with one device that runs its microbatches one after the other, it saves no activations, but half of the weights and "
-        "of the optimiser.",
+        "compared with one device that runs its microbatches one after the other, the first of two stages saves no activations, but half "
+        "of the weights and of the optimiser.",
         printed=((30, 40),), unit="%", labs=(LAB_3,),
     ),
     Claim(
@@ -69,8 +69,8 @@ REPORT_CLAIMS = (
     ),
     Claim(
         5, REPORT, "section 2.2", "The communication of data parallelism alone does not scale to many GPUs.", "depends",
-        "A GPU never sends more than twice its gradients, but the number of messages in a ring grows with the GPUs; the bubble explains "
-        "the loss that was measured for a model of 175 billion parameters between 384 and 1,536 GPUs.",
+        "A GPU never sends more than twice its gradients, but the number of messages in a ring grows with the GPUs; a model of 175 billion "
+        "parameters was measured on 384 and on 1,536 GPUs: the bubble explains its loss of speed.",
         sources=("patarasuk2009bandwidth", "narayanan2021megatron"), labs=(LAB_10,),
     ),
     Claim(
@@ -81,7 +81,7 @@ REPORT_CLAIMS = (
     ),
     Claim(
         7, REPORT, "section 2.3", "1F1B has smaller bubbles than GPipe.", "wrong",
-        "On every device both idle for (K-1)(F+B); 1F1B saves memory, not time.",
+        "Under both schedules every device idles for (K-1)(F+B); 1F1B saves memory, not time.",
         sources=("narayanan2021megatron",), labs=(LAB_2, LAB_3),
     ),
     Claim(
@@ -91,8 +91,8 @@ REPORT_CLAIMS = (
     ),
     Claim(
         9, REPORT, "section 2.3", "In a ring all-reduce each GPU's communication grows as the logarithm of the GPUs.", "wrong",
-        "Its bytes stay below twice the gradients, and its messages, 2(N-1) in sequence, grow in proportion to the GPUs; a logarithm "
-        "describes trees.",
+        "A GPU sends less than twice its gradients; the number of messages in sequence, 2(N-1), grows in proportion to the GPUs; a "
+        "logarithm describes trees.",
         sources=("patarasuk2009bandwidth", "thakur2005optimization"), labs=(LAB_4,),
     ),
     Claim(
@@ -113,31 +113,30 @@ REPORT_CLAIMS = (
     ),
     Claim(
         13, REPORT, "sections 3.2 and 4.2", "InfiniBand carries about 200 GB/s.", "depends",
-        "It is the sum over the eight HDR ports of a node; one port has 200 gigabits a second, which is an eighth of that number in "
-        "bytes.",
+        "The eight HDR ports of a node together carry 200 GB/s; one port carries 200 gigabits a second, which is 25 GB/s.",
         printed=(200,), unit="GB/s", labs=(LAB_9,),
     ),
     Claim(
         14, REPORT, "section 3.2", "An A100 computes 312 TFLOP/s.", "right",
-        "It is the dense 16-bit peak of the tensor cores; whole training runs reach about half of it.",
+        "This is the dense 16-bit peak of the tensor cores; whole training runs reach about half of this peak.",
         printed=(312,), unit="TFLOP/s", sources=("narayanan2021megatron",), labs=(LAB_9,),
     ),
     Claim(
         15, REPORT, "section 3.3.1", "The speedup is nearly the number of devices.", "depends",
         "The bubble alone lowers the speedup to a share M/(M+K-1), which is near one with many microbatches for each stage and far below "
-        "one with few; here nearly means 80 %, as in the report's section 3.4.",
+        "one with few; here 'nearly' means 80 %, as in the report's section 3.4.",
         labs=(LAB_6, LAB_9),
     ),
     Claim(
         16, REPORT, "section 3.3.2", "The cost of communication is its time divided by the time of the step.", "right",
-        "The share is defined here in the same way, for exposed communication; communication that overlaps with computing does not "
+        "The library defines the share in the same way, for exposed communication; communication that overlaps with computing does not "
         "lengthen the step.",
         labs=(LAB_6, LAB_9),
     ),
     Claim(
         17, REPORT, "section 3.3.2", "In a well-configured system communication takes 15 to 25 % of the time.", "depends",
-        "The share follows from the number of replicas, the size of the gradients and the links; with the report's own times it is far "
-        "smaller with two replicas, and in this range with eight.",
+        "The share follows from the number of replicas, the size of the gradients and the links; with the report's own times the share is "
+        "far smaller with two replicas, and in this range with eight.",
         printed=((15, 25),), unit="%", labs=(LAB_6, LAB_9),
     ),
     Claim(
@@ -148,12 +147,12 @@ REPORT_CLAIMS = (
     ),
     Claim(
         19, REPORT, "section 3.3.4", "The time of a step is the time of computing plus the time of communication.", "wrong",
-        "The sum leaves out the bubble, which the report's own section 5.3 adds, and it ignores all overlap.",
+        "The sum leaves out the bubble, which the report's own section 5.3 adds, and the sum ignores all overlap.",
         labs=(LAB_6, LAB_9),
     ),
     Claim(
         20, REPORT, "section 3.3.4", "A step takes 1 to 2 s for a typical model.", "depends",
-        "It holds for the report's own step; published steps of large models take up to a hundred times as long.",
+        "The claim holds for the report's own step; published steps of large models take up to a hundred times as long.",
         printed=((1, 2),), unit="s", sources=("narayanan2021megatron",), labs=(LAB_9,),
     ),
     Claim(
@@ -163,12 +162,12 @@ REPORT_CLAIMS = (
     ),
     Claim(
         22, REPORT, "section 4.2, choice 1", "GPipe idles for 30 to 40 % of the time and 1F1B for 2 to 5 %.", "wrong",
-        "At every size both idle for the same share of the time: a third with few microbatches, 2 to 5 % with many.",
+        "At every size both schedules idle for the same share of the time: a third with few microbatches, 2 to 5 % with many.",
         printed=(_range(GPIPE_BUBBLE.printed), _range(ONE_F_ONE_B_BUBBLE.printed)), unit="%", labs=(LAB_3,),
     ),
     Claim(
         23, REPORT, "section 4.2, choice 1", "1F1B holds fewer activations at its peak than GPipe.", "right",
-        "Under 1F1B a stage holds at most as many microbatches as there are stages from it to the last; under GPipe it holds all.",
+        "Under 1F1B stage s holds the activations of at most K - s microbatches; under GPipe it holds those of all microbatches.",
         labs=(LAB_3,),
     ),
     Claim(
@@ -186,19 +185,19 @@ REPORT_CLAIMS = (
     ),
     Claim(
         26, REPORT, "section 4.2, choice 3", "A global batch of 256 samples in microbatches of 32 makes 8 microbatches.", "depends",
-        "There are 8 in all, but two replicas share them, so each pipeline has 4 and a larger bubble; the report's other figures assume "
-        "8 microbatches for each replica.",
+        "There are 8 microbatches in all, but two replicas share them, so each pipeline has 4 and a larger bubble; the report's other "
+        "numbers assume 8 microbatches for each replica.",
         printed=MICROBATCH_COUNT.printed, labs=(LAB_7,),
     ),
     Claim(
         27, REPORT, "section 4.2, choice 3", "A pipeline is full only with as many microbatches as stages.", "right",
-        "With fewer, at least one device waits at every moment; interleaved schedules need a multiple of the stages.",
+        "With fewer microbatches, at least one device waits at every moment; interleaved schedules need a multiple of the stages.",
         labs=(LAB_2,),
     ),
     Claim(
         28, REPORT, "section 4.2, choice 4", "Threads on one processor imitate GPUs that run in parallel.", "depends",
-        "Sleeping threads do run in parallel, but they keep the order only if they wait for messages: in the printed log stage 1 starts "
-        "together with stage 0, whose output it needs.",
+        "Sleeping threads do run in parallel, but they follow the order only if they wait for messages; in the printed log stage 1 starts "
+        "at the same time as stage 0, although stage 1 needs the output of stage 0.",
         labs=(LAB_8,),
     ),
     # Implementation, tests and benchmarks: sections 5 and 6
@@ -216,27 +215,27 @@ REPORT_CLAIMS = (
     ),
     Claim(
         31, REPORT, "section 5.3", "A backward takes 80 ms where a forward takes 50, 1.6 times as long.", "right",
-        "By the number of operations it would be twice as long; measured on A100s it is about 1.6 times as long.",
+        "By the number of operations a backward would take twice as long; measured on A100s it takes about 1.6 times as long.",
         printed=(50, 80), unit="ms", sources=("qi2024zero",), labs=(LAB_3,),
     ),
     Claim(
         32, REPORT, "section 5.3", "Computing 8 microbatches takes 1040 ms.", "right",
-        "It is the work of each stage if the times are for a stage, and the work of one GPU if they are for the whole model.",
+        "1040 ms is the work of each stage if the times are for a stage, and the work of one GPU if they are for the whole model.",
         printed=COMPUTE.printed, unit="ms", labs=(LAB_6,),
     ),
     Claim(
         33, REPORT, "section 5.3", "The ring all-reduce takes 2(D-1) steps of 20 ms, 40 ms in all.", "right",
-        "It is the all-reduce of the report's two replicas; whether a step takes as long with more replicas is the subject of claim 45.",
+        "The all-reduce of the report's two replicas takes 40 ms; claim 45 asks whether a ring step takes as long with more replicas.",
         printed=ALL_REDUCE.printed, unit="ms", sources=("patarasuk2009bandwidth",), labs=(LAB_6, LAB_9),
     ),
     Claim(
         34, REPORT, "section 5.3", "Filling the pipeline costs one forward, draining it one backward.", "right",
-        "With the times of a stage, both together are (K-1)(F+B).",
+        "With the times of a stage, filling and draining together take (K-1)(F+B).",
         printed=(*WARM_UP.printed, *COOL_DOWN.printed, *OVERHEAD.printed), unit="ms", labs=(LAB_3,),
     ),
     Claim(
         35, REPORT, "section 5.3", "One step takes 1210 ms.", "right",
-        "It is (M+K-1)(F+B) plus the all-reduce, with the times of a stage, 8 microbatches for each replica and no overlap.",
+        "1210 ms is (M+K-1)(F+B) plus the all-reduce, with the times of a stage, 8 microbatches for each replica and no overlap.",
         printed=TOTAL.printed, unit="ms", labs=(LAB_6, LAB_9),
     ),
     Claim(
@@ -246,24 +245,24 @@ REPORT_CLAIMS = (
     ),
     Claim(
         37, REPORT, "section 6.1, test 1", "The order begins with two forwards; then backwards and forwards alternate.", "right",
-        "It is the order of the first stage; the last stage begins with one forward.",
+        "This is the order of the first stage; the last stage begins with one forward.",
         labs=(LAB_2, LAB_9),
     ),
     Claim(
         38, REPORT, "section 6.1, test 2", "A single GPU takes 1040 ms for 8 microbatches.", "depends",
-        "It holds if 50 and 80 ms are the times of the whole model; if they are the times of a stage, the GPU has two stages to compute.",
+        "The claim holds if 50 and 80 ms are the times of the whole model; if they are those of a stage, the GPU computes two stages.",
         printed=TEST_2.printed, unit="ms", labs=(LAB_6, LAB_9),
     ),
     Claim(
         39, REPORT, "section 6.1, test 3", "Four GPUs are 0.86 times as fast as one, because of communication.", "wrong",
         "The single GPU of the comparison does a quarter of the work, so the quotient is the efficiency of the four GPUs; the bubble "
-        "explains most of what is missing from 4.",
+        "explains most of the difference between the speedup and 4.",
         printed=TEST_3.printed, unit="times", labs=(LAB_6, LAB_9),
     ),
     Claim(
         40, REPORT, "section 6.1, test 4", "Communication of 60 ms is 5 % of a step.", "depends",
-        "It holds if all 20 ms for the messages between the stages lengthen the step; half of them do so on the clock, and the share of "
-        "the all-reduce alone is smaller still.",
+        "The claim holds if all 20 ms for the messages between the stages lengthen the step; in the simulation only half of the 20 ms do, "
+        "and the share of the all-reduce alone is smaller still.",
         printed=TEST_4.printed, unit="%", labs=(LAB_6, LAB_9),
     ),
     Claim(
@@ -293,7 +292,7 @@ REPORT_CLAIMS = (
     ),
     Claim(
         45, REPORT, "section 6.2, benchmark 3", "With 1, 2, 4 and 8 replicas the all-reduce takes 0, 20, 60 and 140 ms.", "depends",
-        "It holds if a ring step always takes 10 ms; where the bandwidth decides, more replicas send smaller pieces.",
+        "The claim holds if a ring step always takes 10 ms; if the bandwidth limits the step, more replicas send smaller pieces, faster.",
         printed=tuple(row.all_reduce for row in BENCHMARK_3), unit="ms", sources=("patarasuk2009bandwidth",), labs=(LAB_6, LAB_9),
     ),
     Claim(
@@ -311,8 +310,8 @@ REPORT_CLAIMS = (
     ),
     Claim(
         48, REPORT, "section 7.2.1", "Computing takes 26 times as long as communication, which is typical of small models.", "depends",
-        "The quotient is right, and it fits a gradient of nearly a gigabyte on one InfiniBand port; over NVLink the same gradient takes "
-        "a tenth of the time.",
+        "The quotient is right, and the times fit a gradient of nearly a gigabyte on one InfiniBand port; over NVLink the same gradient "
+        "takes a tenth of the time.",
         printed=(26,), labs=(LAB_6, LAB_9),
     ),
     Claim(
@@ -322,8 +321,8 @@ REPORT_CLAIMS = (
     ),
     Claim(
         50, REPORT, "section 7.2.2", "Filling and draining the pipeline cost 30 ms.", "wrong",
-        "The report's own section 5.3 has the right number for the times of a stage; if the times are for the whole model, it is half "
-        "of that number.",
+        "If the times are those of a stage, the number in the report's own section 5.3 is right, 130 ms; if they are those of the whole "
+        "model, the right number is half as large.",
         printed=(30,), unit="ms", labs=(LAB_3, LAB_8),
     ),
     Claim(
@@ -335,8 +334,8 @@ REPORT_CLAIMS = (
     ),
     Claim(
         52, REPORT, "section 7.2.3", "1F1B saves 75 % by perfect interleaving; 40 to 50 % are realistic.", "depends",
-        "The reason is wrong: the bound of K microbatches on the first stage follows from the order, on any machine, so 1F1B saves 1 - K/M "
-        "of the activations; this is 75 % with 2 stages and 50 % with 4, and less of all the memory in use.",
+        "The reason is wrong: the first stage holds at most K microbatches because of the order, on any machine, so 1F1B saves 1 - K/M of "
+        "the activations; this is 75 % with 2 stages and 50 % with 4, and less of all the memory in use.",
         printed=((40, 50),), unit="%", labs=(LAB_3, LAB_9),
     ),
     Claim(
@@ -346,8 +345,8 @@ REPORT_CLAIMS = (
     ),
     Claim(
         54, REPORT, "section 8.3", "Hybrid parallelism makes it possible to train a trillion parameters.", "depends",
-        "A model of that size was trained on 3,072 A100s, where groups of 8 GPUs shared each layer; with stages and replicas alone, which "
-        "is what the report means, one layer needs twice the memory of an A100.",
+        "A model of that size was trained on 3,072 A100s, where groups of 8 GPUs shared each layer; the report means stages and replicas "
+        "alone, and then one layer needs twice the memory of an A100.",
         sources=("narayanan2021megatron",),
     ),
     Claim(
@@ -358,7 +357,7 @@ REPORT_CLAIMS = (
     ),
     Claim(
         56, REPORT, "reference 1", "GPipe appeared at MLSys in 2021.", "wrong",
-        "It appeared at NeurIPS, two years earlier and under another title.",
+        "GPipe appeared at NeurIPS, two years earlier and under another title.",
         printed=(2021,), sources=("huang2019gpipe",),
     ),
     Claim(
@@ -368,17 +367,17 @@ REPORT_CLAIMS = (
     ),
     Claim(
         58, REPORT, "reference 3", "PyTorch Distributed appeared at VLDB in 2021.", "wrong",
-        "It is in volume 13 of the Proceedings of the VLDB Endowment, number 12.",
+        "The paper is in volume 13 of the Proceedings of the VLDB Endowment, number 12.",
         printed=(2021,), sources=("li2020pytorch",),
     ),
     Claim(
         59, REPORT, "reference 4", "The paper on Horovod has the arXiv number 1802.16579, and its title names PyTorch and MXNet.", "wrong",
-        "The number is another one, and the title ends with TensorFlow.",
+        "The paper has another arXiv number, and its title ends with TensorFlow.",
         sources=("sergeev2018horovod",),
     ),
     Claim(
         60, REPORT, "reference 8", "Rabenseifner's paper is in Lecture Notes in Computer Science 3241.", "wrong",
-        "It appeared in the proceedings of ICCS.",
+        "The paper appeared in the proceedings of ICCS.",
         printed=(3241,), sources=("rabenseifner2004optimization",),
     ),
 )  # fmt: skip

@@ -1,4 +1,4 @@
-"""Tables of claims with their findings, and counts of verdicts. Both have a text form, and an HTML form for the book."""
+"""Tables of claims with their findings, and counts of verdicts. Tables and counts have a text form, and an HTML form for the book."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -16,7 +16,7 @@ from hybridlab.errors import HybridLabError
 
 CLAIMS: Mapping[int, Claim] = MappingProxyType({claim.number: claim for claim in (*REPORT_CLAIMS, *PROGRAM_CLAIMS)})
 WIDTH = 96  # characters in a line of the text form
-SIGNS = {"right": "✓", "wrong": "✗", "depends": "±"}  # so that a verdict can be seen without its colour
+SIGNS = {"right": "✓", "wrong": "✗", "depends": "±"}  # with a sign, readers who do not see colours can read the verdict
 HEADS = ("Claim", "Printed", "Recomputed", "Verdict")
 
 
@@ -144,7 +144,7 @@ def count_verdicts(*tables: Judged) -> VerdictCounts:
     for table in tables:
         if not isinstance(table, Judged):
             raise HybridLabError(f"count_verdicts takes the results of judged(), not {short_repr(table)}", "wrong-type")
-    # The counts are on a page as those of all claims, so a claim that is forgotten there must be an error.
+    # The book's page says that its counts are for all claims, so a claim that the page leaves out must be an error.
     claims = [row.claim for table in tables for row in table.rows]
     odd = [number for number in CLAIMS if claims.count(CLAIMS[number]) != 1]
     if odd:
@@ -159,7 +159,7 @@ def count_verdicts(*tables: Judged) -> VerdictCounts:
 
 def claims_html(rows: Iterable[tuple[Claim, tuple[Finding, ...]]]) -> str:
     """Return claims as an HTML table."""
-    # On a narrow page CSS shows each row as a card. Then browsers forget that it is a table, so ARIA roles say what each element is.
+    # On a narrow page CSS shows each row as a card. Screen readers then no longer see a table, so ARIA roles name each element.
     body = "".join(_html_row(claim, findings) for claim, findings in rows)
     heads = "".join(f'<th role="columnheader" scope="col">{head}</th>' for head in HEADS)
     head = f'<thead role="rowgroup"><tr role="row">{heads}</tr></thead>'
@@ -184,7 +184,7 @@ def counts_html(counts: Mapping[str, Mapping[str, int]]) -> str:
 def _checked_row(claim: Claim, value: Finding | Sequence[Finding]) -> Row:
     """Return the row of a claim, or raise an error if the findings contradict its verdict."""
     given = tuple(value) if isinstance(value, Sequence) else (value,)
-    # Values of other types are left out, so the lengths differ if there are any.
+    # Values that are not findings are left out. If there are any, the row has fewer findings than values.
     row = Row(claim, tuple(each for each in given if isinstance(each, Finding)))
     if not row.found or len(row.found) < len(given):
         raise HybridLabError(f"claim {claim.number} needs a result of found(), or a list of them, not {short_repr(value)}", "wrong-type")
@@ -229,12 +229,12 @@ def _html_text(text: str) -> str:
     >>> _html_text("1210 ms < 3.3 %")
     '1210\xa0ms &lt; 3.3\xa0%'
     """
-    # A line that begins with a unit is hard to read, so the space before it does not break.
+    # A line that begins with a unit is hard to read, so the line must not break between a number and its unit.
     return re.sub(r"(?<=\d) (?=(?:%|ms|s|S|GB|GB/s|TFLOP/s)(?![\w/]))", "\xa0", escape(text))
 
 
 def _links_of(claim: Claim) -> str:
-    """Return links to the papers and the labs of a claim. They work from the book's page on the claims."""
+    """Return links to the papers and the labs of a claim, in HTML. The addresses are relative to the book's page on the claims."""
     papers: list[Any] = [(f"bibliography.html#cite-{key}", _author_and_year(key)) for key in claim.sources]
     labs = [(f"../labs/{lab}.html", f"Lab\xa0{int(lab[3:5])}") for lab in claim.labs]
     links = ", ".join(f'<a href="{href}">{escape(text)}</a>' for href, text in papers + labs)
@@ -247,7 +247,7 @@ def _author_and_year(key: str) -> str:
     >>> _author_and_year("huang2019gpipe")
     'Huang 2019'
     """
-    # A key begins with the first author and the year, then come words of the title.
+    # A key consists of the first author, the year and words of the title.
     parts = re.match(r"([a-z]+)(\d{4})", key)
     return f"{parts[1].capitalize()} {parts[2]}" if parts else key
 

@@ -11,7 +11,7 @@ from hybridlab.errors import HybridLabError
 
 @dataclass(frozen=True)
 class Comparison:
-    """The mean and the largest error of the library for a set of values, as :func:`compared` returns them.
+    """The mean and the largest error of the library for a set of published or measured values. :func:`compared` returns it.
 
     Errors are relative, ``abs(ours / theirs - 1)``, unless ``note`` names another kind of error.
 
@@ -26,7 +26,7 @@ class Comparison:
     mean_error, worst_error : float
         Errors as shares: 0.02 is 2 %.
     mean_bound, worst_bound : float, optional
-        The largest errors that are accepted. They were set before the errors were known.
+        The largest errors that are accepted. They were chosen before the errors were known.
     note : str
         A remark, such as "difference" for absolute errors.
 
@@ -47,12 +47,12 @@ class Comparison:
 
     @property
     def bounds(self) -> tuple[tuple[str, float], ...]:
-        """The bounds that were set, as pairs: ("mean", bound) and ("worst", bound)."""
+        """The bounds that are not None, as pairs: ("mean", bound) and ("worst", bound)."""
         return tuple((name, bound) for name, bound in (("mean", self.mean_bound), ("worst", self.worst_bound)) if bound is not None)
 
     @property
     def holds(self) -> bool | None:
-        """Whether every error is within its bound, or None if no bound was set."""
+        """Whether every error is within its bound, or None if the comparison has no bound."""
         error = {"mean": self.mean_error, "worst": self.worst_error}
         return all(error[name] <= bound for name, bound in self.bounds) if self.bounds else None
 
@@ -83,7 +83,7 @@ def compared(what: str, source: str, ours: Any, theirs: Any, *, difference: bool
     Raises
     ------
     HybridLabError
-        ``ours`` or ``theirs`` has a number that is not finite, or they have different lengths.
+        ``ours`` or ``theirs`` has a number that is not finite, or the two have different lengths.
 
     Examples
     --------
@@ -100,13 +100,13 @@ def compared(what: str, source: str, ours: Any, theirs: Any, *, difference: bool
         raise HybridLabError("ours and theirs must be finite numbers", "not-finite")
     with np.errstate(divide="ignore", over="ignore"):  # the relative error against a published zero is infinite
         distance = np.abs(own - published)
-        # Where both numbers are zero, 0 / 0 is not computed: the error stays zero.
+        # If both numbers are zero, the error is zero and 0 / 0 is not computed.
         errors = distance if difference else np.divide(distance, np.abs(published), out=np.zeros(distance.size), where=distance > 0)
         return Comparison(what, source, own.size, float(errors.mean()), float(errors.max()), **more)
 
 
 def percent(share: float) -> str:
-    """Return a share as text in per cent, with two digits.
+    """Return a share as text in per cent, rounded to two significant digits.
 
     Parameters
     ----------
@@ -128,5 +128,5 @@ def percent(share: float) -> str:
         raise HybridLabError(f"share must be one number, not {short_repr(share)}", "wrong-shape" if value.ndim else "not-finite")
     if not value:
         return "0"
-    # Smaller shares come from the rounding of floats, and their digits differ from machine to machine.
+    # Shares below 1e-12 come from the rounding of floats. Their digits differ from machine to machine, so no digits are shown.
     return f"{100 * float(value):.2g} %" if abs(value) > 1e-12 else "below 1e-10 %"

@@ -1,4 +1,4 @@
-"""Comparisons of predicted iteration times and memory with published runs, also with one assumption changed."""
+"""Comparisons of predicted iteration times and memory with published runs. Some predictions change one assumption."""
 
 from collections.abc import Iterable
 from dataclasses import replace
@@ -21,8 +21,8 @@ MEGATRON = "Narayanan et al. 2021, Table 1"
 RUNS: tuple[Measured, ...] = tuple((run.model, run.plan, run.seconds) for run in large_runs.TABLE_1)
 RUNS_2022: tuple[Measured, ...] = tuple((run.model, run.plan, run.seconds) for run in large_runs.RUNS_2022)
 PRINTED_TFLOPS = np.array([run.tflops_per_gpu for run in large_runs.TABLE_1])
-# Each row is a model in Figure 1 of Korthikanti et al., arXiv 2205.05198: the model, samples of a microbatch, stages, chunks, GiB without
-# recomputation, and GiB with sequence parallelism and selective recomputation.
+# Each row is a model in Figure 1 of Korthikanti et al., arXiv 2205.05198: the model, the samples of a microbatch, the numbers of stages
+# and chunks, the GiB of activations without recomputation, and the GiB with sequence parallelism and selective recomputation.
 FIGURE_1 = (
     (Transformer(layers=48, hidden=6144, heads=64), 4, 1, 1, 59.25, 9.5625),
     (Transformer(layers=96, hidden=12288, heads=96), 1, 8, 3, 66.84375, 12.3515625),
@@ -30,14 +30,14 @@ FIGURE_1 = (
 
 
 class Assumption(NamedTuple):
-    """The assumptions of a prediction, usually with one of them changed.
+    """The assumptions of a prediction. Most values in ``ASSUMPTIONS`` change one of them.
 
     Parameters
     ----------
     name : str
-        The assumption in words.
+        The changed assumption in words.
     profile : Profile
-        The GPU, with a changed property if the assumption changes one.
+        The GPU. It has a changed property if the assumption is about the GPU.
     efficiency : float
         The factor by which the calibrated efficiency is multiplied.
     """
@@ -57,7 +57,7 @@ def _with_network_share(share: float) -> Profile:
     return replace(A100_80GB, network=A100_80GB.network * share / NETWORK_SHARE)
 
 
-UNLIMITED = 1e30  # bytes a second: transfers take no time
+UNLIMITED = 1e30  # bytes a second; at this bandwidth transfers take no time
 AS_IT_IS = Assumption("as it is", A100_80GB)
 WITHOUT_MEMORY = Assumption("no time for memory", replace(A100_80GB, memory_bandwidth=UNLIMITED))
 ASSUMPTIONS = (
@@ -128,7 +128,7 @@ def left_out(assumption: Assumption = AS_IT_IS) -> Floats:
     found = []
     for place, run in enumerate(RUNS):
         others = RUNS[:place] + RUNS[place + 1 :]
-        # An efficiency above 1 does not exist, also with "5 % higher".
+        # An efficiency is at most 1, so "5 % higher" must not give more.
         share = min(1.0, assumption.efficiency * calibrate(others, assumption.profile))
         found.append(errors([run], assumption.profile, share))
     return np.concatenate(found)
@@ -148,18 +148,21 @@ def iteration_times() -> Comparison:
     Comparison(iteration times, each run left out: 10 points, mean error 2.4 %, worst 5.2 %: within)
     """
     what = "iteration times, each run left out"
-    # Ratios are compared with 1, so that runs of all lengths count alike.
+    # Predicted / measured is compared with 1, so long and short runs have the same weight.
     return compared(what, MEGATRON, 1 + left_out(), np.ones(PRINTED_TFLOPS.size), mean_bound=0.03, worst_bound=0.06)
 
 
 def one_speed_for_all() -> Comparison:
     """Return the comparison of the ten runs with a simple rule: each GPU runs at the mean TFLOP/s of the other nine runs."""
-    note = "the rule to beat"  # the planner is of use only if its errors are smaller
+    note = "the rule to beat"  # the planner is useful only if its errors are smaller than those of this rule
     return compared("iteration times by one TFLOP/s for all", MEGATRON, 1 + one_speed(), np.ones(PRINTED_TFLOPS.size), note=note)
 
 
 def without_memory() -> Comparison:
-    """Return the comparison of the ten runs with predictions in which memory traffic takes no time, calibrated in the same way."""
+    """Return the comparison of the ten runs with predictions in which memory traffic takes no time.
+
+    Each prediction is calibrated on the other nine runs, under the same assumption.
+    """
     note = "refitted"
     ours = 1 + left_out(WITHOUT_MEMORY)
     return compared("iteration times without memory traffic", MEGATRON, ours, np.ones(PRINTED_TFLOPS.size), note=note)
@@ -172,7 +175,7 @@ def newer_software() -> Comparison:
 
 
 def parameters() -> Comparison:
-    """Return the comparison of parameter counts with those in Table 1. Both are rounded to 0.1 billion."""
+    """Return the comparison of the models' parameter counts with the printed ones in Table 1. All counts are rounded to 0.1 billion."""
     ours = [round(run.model.parameters / 1e9, 1) for run in large_runs.TABLE_1]
     return compared("billions of parameters", MEGATRON, ours, [run.billions for run in large_runs.TABLE_1], worst_bound=0.0)
 
@@ -182,7 +185,7 @@ def activation_memory() -> Comparison:
     ours, theirs = [], []
     for model, size, pipeline, chunks, *printed in FIGURE_1:
         for recompute, split, gibibytes in zip(("none", "selective"), (False, True), printed, strict=True):
-            # All four have a tensor-parallel size of 8. The figure shows GiB, 2^30 bytes.
+            # In all four cases the tensor-parallel size is 8. The figure shows GiB, which are 2^30 bytes.
             ours.append(model.activation_bytes(size, 8, pipeline, chunks, recompute, split) / 2**30)
             theirs.append(gibibytes)
     return compared("GiB of activations", "Korthikanti et al. 2022, Figure 1", ours, theirs, worst_bound=0.0)

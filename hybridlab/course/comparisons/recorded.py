@@ -46,16 +46,16 @@ class Recorded(NamedTuple):
         >>> Recorded(6, 0.17, 0.18, 0.23, -0.229, -0.0517).words
         'from 23 % to 5.2 % too short'
         """
-        low, high = (percent(abs(end)) for end in (self.shortest, self.longest))  # words say the sign
+        low, high = (percent(abs(end)) for end in (self.shortest, self.longest))  # the words "short" and "long" give the sign
         if self.shortest == self.longest:
             return f"{low} too {'short' if self.shortest < 0 else 'long'}"
-        if self.longest < 0:  # all predictions are too short, the worst first
+        if self.longest < 0:  # all predictions are too short; the largest error stands first
             return f"from {low} to {high} too short"
         return f"from {low} too short to {high} too long" if self.shortest < 0 else f"from {low} to {high} too long"
 
 
 class Choice(NamedTuple):
-    """The result of a choice among measured plans by prediction. All plans are for one model, one cluster and one batch.
+    """How good the planner's choice among measured plans is. All plans are for one model, one cluster and one batch.
 
     Parameters
     ----------
@@ -64,9 +64,9 @@ class Choice(NamedTuple):
     lost : float
         The extra time of the plan that is predicted to be the fastest, as a share of the measured time of the fastest plan.
     average : float
-        The mean of this share over all plans, which a random choice gives.
+        The extra time of a random choice: the mean of this share over all plans.
     pairs : float
-        The share of pairs of plans in which the plan that is predicted to be faster is also faster as measured.
+        The share of all pairs of plans that the prediction ranks as the measurement does.
     """
 
     plans: int
@@ -75,7 +75,7 @@ class Choice(NamedTuple):
     pairs: float
 
 
-# Groups of plans by the sizes on which the error depends most. A plan is in every group whose function returns True.
+# Groups of plans. They use the sizes on which the error depends most. A plan is in every group whose function returns True.
 GROUPS: Mapping[str, Callable[[Plan], bool]] = MappingProxyType(
     {
         "all": lambda plan: True,
@@ -89,7 +89,7 @@ GROUPS: Mapping[str, Callable[[Plan], bool]] = MappingProxyType(
         "tensor 2, 512 GPUs, 16 replicas and more": lambda plan: plan.tensor == 2 and plan.gpus == 512 and plan.data >= 16,
     }
 )
-# The errors if the predictions use the efficiency calibrated on Table 1, with four digits.
+# The errors of the predictions for each group, rounded to four digits. The efficiency is calibrated on Table 1 of Narayanan et al. 2021.
 ITERATION_TIMES: Mapping[str, Recorded] = MappingProxyType(
     {
         "all": Recorded(109, 0.08791, 0.07038, 0.4736, -0.4736, 0.1087),
@@ -103,7 +103,7 @@ ITERATION_TIMES: Mapping[str, Recorded] = MappingProxyType(
         "tensor 2, 512 GPUs, 16 replicas and more": Recorded(6, 0.2493, 0.2648, 0.3493, -0.3493, -0.112),
     }
 )
-# The mean error for each of ASSUMPTIONS, by name. The efficiency is calibrated again on Table 1 for each one.
+# The mean error for each of ASSUMPTIONS, by name. For each assumption, the efficiency is calibrated again on Table 1.
 IF_ASSUMED: Mapping[str, float] = MappingProxyType(
     {
         "as it is": 0.08791,
@@ -126,7 +126,7 @@ CHOICES: Mapping[str, Choice] = MappingProxyType(
         "174.6 billion, 512 GPUs": Choice(21, 0.006424, 0.07432, 0.8619),
     }
 )
-# The errors of ``measured_time`` for 2 to 8 GPUs. They are taken at the sizes to which its curves were fitted.
+# The errors of ``measured_time`` for 2 to 8 GPUs, at the message sizes to which its curves were fitted.
 ALL_REDUCES: Mapping[int, Recorded] = MappingProxyType(
     {
         2: Recorded(20, 0.007917, 0.002525, 0.04054, -0.04054, 0.02628),
@@ -143,7 +143,7 @@ ALL_REDUCES: Mapping[int, Recorded] = MappingProxyType(
 def measured_iterations() -> Comparison:
     """Return the recorded comparison of predictions with 109 measured iteration times."""
     errors = ITERATION_TIMES["all"]
-    note = "not refitted; recorded"  # the efficiency is that of Table 1, not fitted to these runs
+    note = "not refitted; recorded"  # the efficiency is calibrated on Table 1, not on these runs
     return Comparison("iteration times, 64 to 512 GPUs", SOURCE, errors.points, errors.mean, errors.worst, mean_bound=0.10, note=note)
 
 

@@ -1,4 +1,9 @@
-"""Comparisons of schedules, rings and steps with reference programs, with the Zero Bubble paper, and with runs on this machine."""
+"""Comparisons of the library's schedules, rings and steps with three sources.
+
+1. Reference programs: other programs that simulate the same schedules.
+2. The Zero Bubble paper.
+3. Runs on this machine.
+"""
 
 from collections.abc import Iterable, Mapping
 from itertools import zip_longest
@@ -26,8 +31,8 @@ ZERO_BUBBLE = "Qi et al. 2024"
 PAPER_NAMES = {"1f1b": "1F1B", "zb-h1": "ZB-H1", "zb-h2": "ZB-H2"}
 COLUMNS = ("schedule", "devices", "microbatches", "chunks", "forward", "p2p", "total_time", "bubble_ratio")
 GRADIENTS = ("input_grad", "weight_grad")
-HALF_A_DIGIT = 0.00005001  # half a unit of the fourth decimal, which the table prints, and a little more for the rounding of floats
-NUMBERS_OF_A_RANK = 131_072  # 2^17, so that all numbers of ranks divide it
+HALF_A_DIGIT = 0.00005001  # the table prints four decimals: half a unit of the fourth, and a little more for the rounding of floats
+NUMBERS_OF_A_RANK = 131_072  # 2^17, which is a multiple of each number in RANKS
 RANKS = (2, 4, 8, 16, 32, 64)
 LONGER_TRY = 4 / 3  # the factor by which the sleeps of threads grow from try to try
 
@@ -82,9 +87,9 @@ def orders(reference: Mapping[str, Iterable[str]]) -> Comparison:
         name, sizes = _name_and_sizes(key)
         names.add(name)
         reference_lines = each_of(lines, "a reference order must have one line of operations for each device")
-        # A line that is missing or too long counts as operations that differ.
+        # If one side has more lines or operations than the other, the additional operations count as different.
         for order, line in zip_longest(build(name, *sizes).orders, reference_lines, fillvalue=()):
-            # The two operations of an overlapped pair, (0F3;3B1), are compared as if they stood one after the other.
+            # An overlapped pair such as (0F3;3B1) is compared like two operations, one after the other.
             words = line.translate(str.maketrans("(;)", "   ")).split() if isinstance(line, str) else []
             same += [ours == theirs for ours, theirs in zip_longest(order, map(Op.parse, words))]
     what = f"orders of {counted(len(names), 'schedule')}, operation by operation"
@@ -121,7 +126,7 @@ def bubble_rates(schedule: str) -> Comparison:
 def throughput() -> Comparison:
     """Return the comparison of 1F1B's simulated throughput with Table 4 of Qi et al. The simulation uses measured times.
 
-    It has no bound, because the simulated step has no optimiser.
+    The comparison has no bound, because the simulated step has no optimiser.
     """
     runs = zero_bubble.RUNS
     spans = [float(simulate(build("1f1b", run.devices, run.microbatches), run.costs()).makespan) for run in runs]  # ms
@@ -134,7 +139,7 @@ def int8_law() -> Comparison:
     """Return the comparison of ``formulas.int8_ring_nmse`` with the errors of rings that run here on normal random numbers."""
     law, measured = [], []
     for ranks in RANKS:
-        # A new generator for each number of ranks: a row does not depend on the rows before.
+        # With a new generator for each number of ranks, a result does not depend on the results before it.
         values = np.random.default_rng(3).normal(size=(ranks, NUMBERS_OF_A_RANK))
         mean = values.mean(axis=0)
         measured.append(float(np.square(ring_all_reduce(values, INT8).values[0] - mean).mean() / np.square(mean).mean()))
@@ -144,12 +149,13 @@ def int8_law() -> Comparison:
 
 
 def threads(tries: int = 10) -> Comparison:
-    """Return the comparison of a predicted step with a step that threads run now. Its result differs from run to run.
+    """Return the comparison of a predicted step with a step that threads run during the call. The result differs from run to run.
 
     The step has the costs of the published report: two stages with 50 ms forward and 80 ms backward, 8 microbatches, two replicas, and
-    ring steps of 20 ms. The first try runs four times as fast. Other programs can delay the threads so much that the error is above the
-    bound. Then the step is tried again with sleeps that are a third longer, because the same delay matters less for a longer sleep. The
-    sleeps grow to at most four times the report's times. Each try is the median of three steps, and the best try counts.
+    ring steps of 20 ms. In the first try all sleeps are a quarter of these times. Other programs can delay the threads so much that the
+    error is above the bound. Then the next try has sleeps that are a third longer, because the same delay is a smaller share of a longer
+    sleep. The sleeps grow to at most four times the report's times. The result of a try is the median of three steps. The shortest result
+    of all tries is compared.
 
     Parameters
     ----------
@@ -167,7 +173,7 @@ def threads(tries: int = 10) -> Comparison:
     best, count = np.inf, 0
     while count < tries and best > 1.03 * predicted:  # the bound of the comparison
         longer = min(0.25 * LONGER_TRY**count, 4.0)
-        # Times are divided by the factor again, so tries of different lengths can be compared.
+        # Measured times are divided by the factor of the sleeps, so tries with different sleeps can be compared.
         steps = [run(schedule, costs=costs.longer(longer), replicas=2, ring_step=20 * longer).timeline.makespan / longer for _ in range(3)]
         best, count = min(best, float(np.median(steps))), count + 1
     note = f"in this run, at try {count} of {tries}"
@@ -188,7 +194,7 @@ def _checked_point(point: Any) -> Mapping[str, Any]:
 def _timeline_of_point(point: Mapping[str, Any]) -> Timeline:
     """Return the simulated timeline of a point's settings."""
     backward = point["backward"] if "backward" in point else point["input_grad"] + point["weight_grad"]
-    # Without a split, the share has no effect on schedules with full backwards, and 0.5 is the library's default.
+    # A point with full backwards has no weight gradient. The share then has no effect, and 0.5 is the library's default.
     share = point["weight_grad"] / backward if "weight_grad" in point else 0.5
     schedule = build(point["schedule"], point["devices"], point["microbatches"], point["chunks"])
     return simulate(schedule, Costs(forward=point["forward"], backward=backward, weight_share=share, p2p=point["p2p"]))

@@ -15,8 +15,8 @@ FILE = Path(__file__).with_name("stored_steps.json")
 def stored_steps(stages: str) -> MappingProxyType[str, tuple[Timeline, ...]]:
     """Return measured steps of GPipe and 1F1B with 4 processes and 8 microbatches, by the names of the schedules.
 
-    The processes sleep 20 ms for a forward and 40 ms for a backward. They ran on two cores, beside other work. Each schedule ran 12 steps,
-    and the fastest one is stored.
+    The processes sleep 20 ms for a forward and 40 ms for a backward. They ran on two cores, on which other programs ran, too. Each
+    schedule ran 12 steps, and the fastest step is stored.
 
     Parameters
     ----------

@@ -1,7 +1,7 @@
-"""Recorded trials: steps that processes ran with MPI and torch.distributed, beside predictions from measured times.
+"""Recorded trials: steps that processes ran with MPI and with torch.distributed, and predictions of these steps from measured times.
 
 Such a measurement needs a quiet machine, so its results are stored in `trials.json`, together with the load of the machine.
-`tests/engines/record_trials.py` measures them again and stores them.
+`tests/engines/record_trials.py` repeats the measurement and stores its results.
 """
 
 import json
@@ -17,7 +17,7 @@ from hybridlab.engines import Trial
 STORED = Path(__file__).with_name("trials.json")
 DEVICES, MICROBATCHES = 4, 8
 EQUAL, ONE_SLOW = "equal stages", "one slow stage"
-# The schedules of each trial, which run in turns, and their costs in ms. An operation computes, and sleeps for the rest of its cost.
+# For each trial: its schedules, which run alternately, and its costs in ms. An operation computes, then sleeps for the rest of its cost.
 TRIALS: Mapping[str, tuple[tuple[str, ...], Costs]] = MappingProxyType(
     {
         EQUAL: (("gpipe", "1f1b", "interleaved", "zb-h1"), Costs(forward=20, backward=40)),
@@ -25,14 +25,14 @@ TRIALS: Mapping[str, tuple[tuple[str, ...], Costs]] = MappingProxyType(
     }
 )
 NAMES: Mapping[str, str] = MappingProxyType({"mpi": "MPI", "torch": "torch.distributed"})
-# The largest errors that may be stored: of a replay, and of a prediction with times measured in another schedule.
+# The largest errors that are accepted for each engine: of a replayed step, and of a step predicted with times from another schedule.
 BOUNDS: Mapping[str, tuple[float, float]] = MappingProxyType({"mpi": (0.03, 0.04), "torch": (0.05, 0.08)})
 MOST_STOLEN = 0.02  # the share of time that other virtual machines may take from a quiet one
 
 
 @cache
 def recorded_trials() -> Mapping[str, Mapping[str, Trial]]:
-    """Return the stored results: for each engine, "mpi" and "torch", a trial for each name in ``TRIALS``.
+    """Return the stored trials by the name of the engine ("mpi" or "torch"), then by the name of the trial in ``TRIALS``.
 
     Examples
     --------
@@ -46,7 +46,11 @@ def recorded_trials() -> Mapping[str, Mapping[str, Trial]]:
 
 
 def predicted_steps() -> tuple[Comparison, ...]:
-    """Return two recorded comparisons for each engine: replays of steps, and predictions with times from another schedule."""
+    """Return two recorded comparisons for each engine.
+
+    1. Replayed steps: a step is predicted with the times that were measured in the same schedule.
+    2. Steps predicted with the times that were measured in another schedule.
+    """
     found = []
     for engine, by_name in recorded_trials().items():
         trials = tuple(by_name.values())
@@ -69,8 +73,8 @@ def predicted_steps() -> tuple[Comparison, ...]:
 
 
 def was_quiet(trial: Trial) -> bool:
-    """Return whether the machine did little else during a trial."""
-    # The load counts the processes of the trial, too, so it may be as high as the number of cores. Some systems do not report it.
+    """Return whether the machine ran little other work during a trial."""
+    # The load counts the processes of the trial, too, so it may be as high as the number of cores. Some systems report no load.
     return (trial.load or 0.0) <= trial.cores and (trial.steal or 0.0) <= MOST_STOLEN
 
 

@@ -1,9 +1,9 @@
 """Programs, reports and measurements that others published, reproduced with their faults.
 
-- ``timelines`` has two printed timelines of a simulator of hybrid training. It calls both of them "1F1B".
+- ``timelines`` has two timelines that a simulator of hybrid training prints. The simulator calls both of them "1F1B".
 - ``ring`` has the all-reduce of the same simulator.
-- ``simulator`` runs the whole simulator and returns its printed results.
-- ``report`` has the printed figures of a report on hybrid training, and its arithmetic.
+- ``simulator`` runs the whole simulator and returns the results that it prints.
+- ``report`` has the numbers that a report on hybrid training prints, and the rules by which the report computes them.
 - ``benchmarks`` has the last tables of this report.
 - ``sweeps`` has the settings of eight sweeps of schedules.
 - ``zero_bubble`` has measured times of operations, and the bubble rates computed from them.

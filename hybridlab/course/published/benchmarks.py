@@ -1,8 +1,8 @@
-"""The tables in sections 6 and 7 of the published report, as printed and computed correctly.
+"""The tables in sections 6 and 7 of the published report: the printed numbers, and the correct steps beside them.
 
 The module ``report`` has the setting and the earlier sections. The times of 50 and 80 ms can be read in two ways, and the report uses
-both. In reading "A" they are the times of one stage, for any number of stages. In reading "B" they are the times of the whole model.
-Then one of K stages takes 50/K and 80/K. All times are in ms.
+both ways. In reading "A", 50 and 80 ms are the times of one stage, for any number of stages. In reading "B", they are the times of the
+whole model, so one of K stages takes 50/K and 80/K. All times are in ms.
 """
 
 from typing import Generic, NamedTuple, TypeVar
@@ -58,7 +58,7 @@ class Benchmark2(NamedTuple):
 
 
 class Benchmark3(NamedTuple):
-    """A row of benchmark 3.
+    """A row of benchmark 3: the all-reduce with several numbers of replicas.
 
     Parameters
     ----------
@@ -96,14 +96,14 @@ class Metric(NamedTuple):
     unit: str
 
 
-# The numbers are as printed, so some contradict each other: 1040 + 40 + 130 is 1210, but 2080 + 40 + 130 is not 2160.
+# These are the printed numbers. Some contradict each other: 1040 + 40 + 130 is 1210, but 2080 + 40 + 130 is not 2160.
 BENCHMARK_1 = (
     Benchmark1(2, 260, 20, 300, 3.47),
     Benchmark1(4, 520, 40, 600, 1.73),
     Benchmark1(8, 1040, 40, 1210, 0.86),
     Benchmark1(16, 2080, 40, 2160, 0.48),
 )
-# The steady state is 1040 / K, while warm-up and cool-down are (K - 1) times 50 and 80.
+# The report computes the steady state as 1040 / K, and warm-up and cool-down as (K - 1) times 50 and 80.
 BENCHMARK_2 = (
     Benchmark2(1, 0, 1040, 0, 1040),
     Benchmark2(2, 50, 520, 80, 650),
@@ -128,7 +128,7 @@ Row = TypeVar("Row", Benchmark1, Benchmark2, Benchmark3)
 
 
 class Beside(NamedTuple, Generic[Row]):
-    """A printed row beside the correct step.
+    """A printed row of a benchmark, and the correct step with the settings of this row.
 
     Parameters
     ----------
@@ -149,7 +149,7 @@ def reading_step(
     Parameters
     ----------
     reading : {"A", "B"}
-        With "A", 50 and 80 ms are the times of one stage. With "B" they are the times of the whole model.
+        With "A", 50 and 80 ms are the times of one stage. With "B", they are the times of the whole model.
     stages : int
     microbatches : int
         Microbatches of each replica.

@@ -3,9 +3,9 @@
 References
 ----------
 Narayanan et al., Efficient Large-Scale Language Model Training on GPU Clusters Using Megatron-LM, SC 2021, arXiv 2104.04473, Table 1:
-GPT models with 1.7 to 1,008 billion parameters on A100-SXM4-80GB GPUs, eight GPUs and eight HDR ports a node, full recomputation,
-2,048 tokens, vocabulary 51,200. The table does not print the microbatch size and the number of chunks. Both are taken from the scripts
-that the authors published with the paper.
+GPT models with 1.7 to 1,008 billion parameters on A100-SXM4-80GB GPUs. A node has eight GPUs and eight HDR ports. All runs use full
+recomputation, sequences of 2,048 tokens and a vocabulary of 51,200. The table does not print the microbatch size and the number of chunks.
+Both numbers are taken from the scripts that the authors published with the paper.
 
 Korthikanti et al., Reducing Activation Recomputation in Large Transformer Models, arXiv 2205.05198, abstract: a model with 530 billion
 parameters on 2,240 A100s reaches 54.2 % of the GPUs' peak with sequence parallelism and selective recomputation, and 42.1 % with full
@@ -50,7 +50,7 @@ class MegatronRun:
 
     @property
     def seconds(self) -> float:
-        """Time of one iteration in seconds: the operations by the paper's eq. (3), divided by the printed rate of all GPUs together."""
+        """The time of one iteration in seconds: its FLOPs by eq. (3) of the paper, divided by the printed FLOP/s of all GPUs together."""
         # A TFLOP is 1e12 operations.
         return self.model.flops(self.plan.global_batch, self.plan.recompute) / self.plan.gpus / self.tflops_per_gpu / 1e12
 
@@ -78,7 +78,7 @@ class KorthikantiRun:
 
     @property
     def seconds(self) -> float:
-        """Time of one iteration in seconds: the operations without recomputation, divided by the rate that all GPUs reach together."""
+        """The time of one iteration in seconds: its FLOPs without recomputation, divided by the FLOP/s that all GPUs reach together."""
         # The published utilisation does not count recomputed operations, so they are left out here, too.
         return self.model.flops(self.plan.global_batch) / self.plan.gpus / (self.utilisation * A100_80GB.matmul_flops)
 
@@ -92,9 +92,9 @@ class CountedRun:
     gpu_hours : int
         Hours of all GPUs together.
     gpus, stages, replicas : int
-        GPUs of the run, stages of a pipeline, and pipelines.
+        Numbers of GPUs, of stages in a pipeline, and of pipelines.
     global_batch, microbatch : int
-        Samples of a step, and of a microbatch.
+        Numbers of samples in a step and in a microbatch.
 
     Examples
     --------
@@ -125,10 +125,11 @@ class CountedRun:
         return self.gpu_hours * self.bubble_ratio
 
 
-# The run also had 4 GPUs for each layer: 12 stages x 8 replicas x 4 = 384 GPUs.
+# Groups of 4 GPUs share each layer (tensor parallelism), so the run has 12 stages x 8 replicas x 4 = 384 GPUs.
 BLOOM = CountedRun(1_082_990, gpus=384, stages=12, replicas=8, global_batch=2048, microbatch=2)
 
-# Billions of parameters; heads, hidden, layers; tensor, pipeline, data; microbatch, global batch, chunks; TFLOP/s of a GPU
+# Columns: billions of parameters; heads, hidden size, layers; tensor-, pipeline- and data-parallel sizes; microbatch size, global batch,
+# chunks; TFLOP/s of a GPU
 _TABLE_1_ROWS = (
     (1.7, 24, 2304, 24, 1, 1, 32, 16, 512, 1, 137),
     (3.6, 32, 3072, 30, 2, 1, 32, 16, 512, 1, 138),

@@ -1,7 +1,7 @@
-"""The figures of the published report on hybrid parallelism, and the rules, right or wrong, by which it computes them.
+"""The numbers that the published report on hybrid parallelism prints, and the rules by which the report computes them.
 
-The figures come from sections 4.2, 5.2 and 5.3 and from tests 1 and 5. They are for two stages, two replicas and eight microbatches.
-Times are in ms. ``simulate`` and ``formulas`` give the right values.
+Some of the rules are wrong; ``simulate`` and ``formulas`` give the right values. The numbers come from sections 4.2, 5.2 and 5.3 and from
+tests 1 and 5. They are for two stages, two replicas and eight microbatches. Times are in ms.
 """
 
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from hybridlab.checks import one_time, whole_number
 
-# Sections 4.1, 4.2 (choice 3) and 5.3: the setting of every figure below.
+# The setting of all numbers below, from sections 4.1, 4.2 (choice 3) and 5.3 of the report
 STAGES = 2
 REPLICAS = 2
 MICROBATCHES = 8
@@ -30,7 +30,7 @@ class Figure:
     where : str
         Section of the report.
     text : str
-        The meaning of the figure, in our words.
+        The meaning of the number, in our words.
     printed : tuple of float
         The printed number, or the two ends of a range.
     unit : str
@@ -85,7 +85,7 @@ class Phases(NamedTuple):
     Parameters
     ----------
     warm_up, steady, cool_down : str
-        Operations of the phase, such as "0F1 0B0".
+        The operations of the phase as text, such as "0F1 0B0".
     """
 
     warm_up: str
@@ -111,8 +111,8 @@ class Phases(NamedTuple):
         return tuple(len(phase.split()) for phase in self)
 
 
-# Section 5.2, ranks 0 and 1. For rank 1 the report prints a warm-up F(0), a cool-down B(7) and pairs F(i), B(i) without a range of i.
-# Here the steady state has all operations between warm-up and cool-down.
+# The orders of ranks 0 and 1 in section 5.2. For rank 1 the report prints a warm-up F(0), a cool-down B(7), and pairs F(i), B(i) without
+# the values of i. Here the steady state of rank 1 has all operations between its warm-up and its cool-down.
 PHASES = (
     Phases("0F0", "0F1 0B0 0F2 0B1 0F3 0B2 0F4 0B3 0F5 0B4 0F6 0B5", "0F7 0B6 0B7"),
     Phases("1F0", "1B0 1F1 1B1 1F2 1B2 1F3 1B3 1F4 1B4 1F5 1B5 1F6 1B6 1F7", "1B7"),
@@ -140,7 +140,7 @@ class Estimate(NamedTuple):
 
     @property
     def total(self) -> float:
-        """The sum of all parts. In the report nothing overlaps."""
+        """The sum of all parts, because in the report no parts overlap."""
         return self.compute + self.all_reduce + self.overhead
 
 
@@ -161,7 +161,7 @@ def estimate(
     ----------
     stages, microbatches, replicas : int
     forward, backward : float
-        Times of one microbatch, ms (or any other unit, the same for all times).
+        Times of one microbatch, in ms or in any unit that is the same for all times.
     ring_step : float
         Time of one step of the ring, ms.
 

@@ -1,12 +1,12 @@
-"""The published ring all-reduce, for any number of replicas. It has a fault: all replicas end with the same wrong numbers.
+"""The published ring all-reduce, for any number of replicas. The published ring has a fault: all replicas end with the same wrong numbers.
 
 Each of D ranks holds a gradient of n numbers, cut into D chunks of n / D numbers. In step t of the reduce-scatter, rank i sends chunk
-i - t to rank i + 1, which adds it to its own chunk i - t. At the end rank i holds the complete sum of chunk i + 1, but its chunk i has
-received nothing. So the all-gather should start from chunk i + 1 of rank i. The published all-gather starts from chunk i. It overwrites
-the sums with the gradients of single ranks.
+i - t to rank i + 1, and rank i + 1 adds this chunk to its own chunk i - t. At the end rank i holds the complete sum of chunk i + 1, but
+its chunk i has received nothing. So the all-gather should start from chunk i + 1 of rank i. But the published all-gather starts from
+chunk i, and so it overwrites the sums with the gradients of single ranks.
 
-If messages are rounded, the replicas differ slightly. The rank that sends a chunk first keeps its own numbers unrounded. All ranks that
-receive the chunk hold the same rounded numbers, because a second encoding does not change a rounded number.
+If messages are rounded, the replicas differ slightly. In the all-gather, the rank that sends a chunk first holds its own unrounded
+numbers. All other ranks hold the same rounded numbers, because encoding a rounded number again does not change it.
 """
 
 from dataclasses import dataclass, field
@@ -21,8 +21,8 @@ from hybridlab.collectives.result import Counts, rows_of_ranks
 from hybridlab.errors import HybridLabError
 from hybridlab.wire import LEVELS, Single
 
-MODES = {"INT8": (1, 4), "FP16": (2, 0), "FP32": (4, 0)}  # bytes of a number, bytes of a message's scale; the program has no FP32
-SMALLEST_PEAK = LEVELS * np.finfo(np.float32).tiny  # for a smaller peak the scale is subnormal or zero
+MODES = {"INT8": (1, 4), "FP16": (2, 0), "FP32": (4, 0)}  # bytes of a number, and of the scale of a message; the program has no FP32
+SMALLEST_PEAK = LEVELS * np.finfo(np.float32).tiny  # if the largest number of a chunk is smaller, its scale is subnormal or zero
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,7 +34,7 @@ class PublishedRing(Frozen):
     values : array of float32, shape (ranks, n)
         The numbers that each rank holds at the end.
     payload_bytes : array of int, shape (ranks,)
-        Bytes that the program counts for each rank. It counts only the codes.
+        Bytes that the program counts for each rank: those of the encoded numbers (codes), without the scales.
     scale_bytes : array of int, shape (ranks,)
         Bytes of the scales that each rank sends: 4 bytes for each INT8 message. The program does not count these bytes.
     hops : tuple of Hop
@@ -61,7 +61,7 @@ def published_ring(gradients: npt.ArrayLike, comm_mode: str = "INT8", *, gather_
     gradients : array, shape (ranks, n)
         One row for each rank. The program computes in float32.
     comm_mode : {"INT8", "FP16", "FP32"}
-        Format of the messages. The program has no "FP32". It is added here because it shows the fault without rounding.
+        Format of the messages. The program has no "FP32". This function adds it, because "FP32" shows the fault without rounding.
     gather_from : int
         The all-gather starts from chunk i + ``gather_from`` of rank i. The published program uses 0; with 1 the result is the mean.
 
@@ -72,7 +72,7 @@ def published_ring(gradients: npt.ArrayLike, comm_mode: str = "INT8", *, gather_
 
     Examples
     --------
-    >>> published_ring([[1, 2], [30, 40]], "FP32").values  # chunk c: the number of rank c, halved
+    >>> published_ring([[1, 2], [30, 40]], "FP32").values  # chunk c is that of rank c alone, divided by 2
     array([[ 0.5, 20. ],
            [ 0.5, 20. ]], dtype=float32)
     >>> published_ring([[1, 2], [30, 40]], "FP32", gather_from=1).values
@@ -89,10 +89,10 @@ def published_ring(gradients: npt.ArrayLike, comm_mode: str = "INT8", *, gather_
     hops = []
     for place in range(2 * (ranks - 1)):
         gathering, step = divmod(place, ranks - 1)
-        # Rank i sends chunk i - step. In the all-gather a correct ring begins at chunk i + 1, which rank i has completed.
+        # Rank i sends chunk i - step. A correct all-gather begins with chunk i + 1, because rank i holds the complete sum of this chunk.
         chunk = readonly((sender + gathering * shift - step) % ranks)
         received = _encode_and_decode(held[sender, chunk], mode)
-        # Each hop stores what the ranks hold after it, so the next hop must not write into the same array.
+        # Each hop stores the numbers of all ranks, so the next hop must not write into the same array.
         held = held.copy()
         held[receiver, chunk] = received if gathering else _sum(held[receiver, chunk], received)
         phase = "all-gather" if gathering else "reduce-scatter"
@@ -115,7 +115,7 @@ def check_chunks(size: int, ranks: int) -> None:
             f"the published ring cuts a gradient into equal chunks: {fault}; try {near} or {near + ranks}",
             "not-divisible" if size else "empty",
         )
-    # 2(D - 1) hops, each with a copy of all D gradients
+    # There are 2(D - 1) hops, and each hop stores a copy of all D gradients.
     if 2 * ranks * ranks * size > MOST_CELLS:
         raise HybridLabError(
             f"the hops of {ranks:,} ranks with {size:,} numbers each do not fit in memory: try fewer of either", "too-large"
@@ -127,7 +127,7 @@ def _rows_in_chunks(gradients: npt.ArrayLike) -> Single:
     rows = rows_of_ranks(gradients, "gradients")
     ranks, size = rows.shape
     check_chunks(size, ranks)
-    # NumPy would only warn of an overflow; the next line makes it an error.
+    # NumPy would only warn of an overflow. The check of isfinite below raises an error instead.
     with np.errstate(over="ignore"):
         single = rows.astype(np.float32)
     if not np.isfinite(single).all():
@@ -143,7 +143,7 @@ def _encode_and_decode(messages: Single, mode: str) -> Single:
         with np.errstate(over="ignore"):
             decoded: Single = messages.astype(np.float16).astype(np.float32)
         return _finite(decoded, "FP16, whose maximum is 65504")
-    # One scale for each message: its largest number gets the largest code, 127.
+    # Each message has one scale, with which its largest number gets the largest code, 127.
     peak = np.abs(messages).max(axis=1, keepdims=True)
     if ((peak > 0) & (peak < SMALLEST_PEAK)).any():
         raise HybridLabError(
@@ -151,7 +151,7 @@ def _encode_and_decode(messages: Single, mode: str) -> Single:
             f"or at least {SMALLEST_PEAK:.1e}; scale the gradients up",
             "too-small",
         )
-    scale = np.where(peak > 0, peak / LEVELS, np.float32(1))  # zeros need no scale, and 0 / 0 is no number
+    scale = np.where(peak > 0, peak / LEVELS, np.float32(1))  # if all numbers are zero, any scale is right, and 1 avoids 0 / 0
     codes = np.rint(messages / scale).astype(np.int8)
     with np.errstate(over="ignore"):
         return _finite(codes.astype(np.float32) * scale, "float32, whose maximum is 3.4e38")

@@ -1,9 +1,13 @@
-"""The published hybrid simulator, for any size. It computes the figures that the program prints in its performance report.
+"""The published simulator of hybrid training, for any size. It computes the numbers that the program prints in its performance report.
 
-There are K stages, D replicas and M microbatches. Each stage has n weights, and at the start all weights are 1. A backward adds n random
-numbers to the gradient of its rank. The backwards run as in ``timelines``. Then one ring runs for each stage, as in ``ring``, and every
-rank subtracts 0.01 times the result from its weights. To measure the accuracy, the weights of stage 0 in replica 0 classify random
-points. The labels of the points come from a random vector that training never uses, so nothing can be learned.
+There are K stages, D replicas and M microbatches. Each stage has n weights. The program does the following:
+
+1. All weights are set to 1.
+2. The backwards run in the order of ``timelines``. Each backward adds n random numbers to the gradient of its rank.
+3. One ring all-reduce runs for each stage, as in ``ring``.
+4. Every rank subtracts 0.01 times the result of its ring from its weights.
+5. To measure the accuracy, the weights of stage 0 in replica 0 classify random points. The labels of the points come from a random vector
+   that training never uses, so nothing can be learned.
 """
 
 from dataclasses import dataclass, field
@@ -17,30 +21,31 @@ from hybridlab.errors import HybridLabError
 from hybridlab.mesh import Mesh
 from hybridlab.wire import Single
 
-LEARNING_RATE = 0.01  # as in the program
+LEARNING_RATE = 0.01  # the learning rate of the program
 POINTS, POINTS_SEED = 300, 42  # number of points in the accuracy check, and the seed for them
-# The program sets no seed, so the printed run cannot be repeated. This seed was chosen because its four figures round to the printed ones,
-# 49.00 %, 3.0e-4, 2.6e-4 and 2.5e-4. Of the seeds 0 to 9999, 3772 give 49.00 %, and only 117 and 9400 give all four.
+# The program sets no seed, so its published run cannot be repeated. With the seed below, four results round to the published numbers: the
+# accuracy of 49.00 %, and the weight differences of 3.0e-4, 2.6e-4 and 2.5e-4. Of the seeds 0 to 9999, 3772 give this accuracy, and only
+# the seeds 117 and 9400 give all four numbers.
 PRINTED_SEED = 9400
 LARGEST_WEIGHT = 1e6
 
 
 @dataclass(frozen=True)
 class Simulation:
-    """The figures that the published program prints for one run. ``str()`` is its performance report without the run time.
+    """The numbers that the published program prints for one run. ``str()`` returns its performance report without the run time.
 
     Parameters
     ----------
     stages, replicas, microbatches, gradient_size : int
     comm_mode : str
     comm_bytes : int
-        Bytes of all messages as the program counts them. It counts only the codes.
+        Bytes of all messages as the program counts them. It counts the encoded numbers (codes), but not the scales.
     scale_bytes : int
         Bytes of all scales, which the program does not count.
     accuracy : float
         The percentage of points that get the correct label after the step.
     accuracy_before : float
-        The same with the initial weights.
+        The percentage of points that get the correct label with the initial weights.
     weight_difference : tuple of float
         One value for each stage: the largest distance between the weights of replica 0 and the weights of another replica.
     timeline : tuple of tuple of str
@@ -78,7 +83,7 @@ def simulator(
     seed: int | None = None,
     initial_weight: float = 1.0,
 ) -> Simulation:
-    """Return the figures that the published program prints for these sizes. The defaults are the published sizes.
+    """Return the numbers that the published program prints for these sizes. The default sizes are the published ones.
 
     Parameters
     ----------
@@ -88,12 +93,13 @@ def simulator(
     comm_mode : {"INT8", "FP16", "FP32"}
         Format of the messages. The program has no "FP32".
     seed : int, optional
-        Seed of ``numpy.random.RandomState``. The published program sets no seed. If it set this one, it would print the same numbers.
-        None takes seed 9400, which was chosen because it gives the published accuracy and, to two digits, the published weight
-        differences. More than one seed in three gives that accuracy, and 2 of the seeds below 10,000 also give the differences. With
-        another seed, a few of the 300 points get another label after the step.
+        Seed of ``numpy.random.RandomState``. The published program sets no seed. If it set this seed, it would print the same numbers
+        as this function. None takes seed 9400, which gives the published accuracy and, to two digits, the published weight differences.
+        More than one seed in three gives that accuracy. Only 2 of the seeds below 10,000 also give the differences. With another seed,
+        a few of the 300 points get another label after the step.
     initial_weight : float
-        All weights at the start. The program has 1. The step does not depend on it, because the gradients are random.
+        The value of all weights at the start. The program uses 1. The change of the weights does not depend on this value, because the
+        gradients are random numbers.
 
     Raises
     ------
@@ -119,7 +125,7 @@ def simulator(
         raise HybridLabError(f"a run that draws more than {MOST_CELLS:,} random numbers takes too long: try smaller sizes", "too-large")
     gradients = _random_gradients(Mesh(stages, replicas), microbatches, size, seed)
     rings = [published_ring(gradients[:, stage], mode) for stage in range(stages)]
-    # In float32, as the program, so that the printed differences come out.
+    # The program computes in float32. Only float32 gives the published weight differences.
     weights = [np.float32(first) - np.float32(LEARNING_RATE) * ring.values for ring in rings]
     # The program classifies with the weights of stage 0 in replica 0 alone.
     before, after = _accuracies(np.stack([np.full_like(weights[0][0], first), weights[0][0]]))
@@ -140,11 +146,11 @@ def _random_gradients(mesh: Mesh, microbatches: int, size: int, seed: int) -> Si
 
     The random numbers are drawn step by step and, within a step, rank by rank.
     """
-    # The program uses NumPy's old generator, whose numbers a Generator with the same seed does not give.
+    # The program uses NumPy's old generator. A new Generator with the same seed gives other numbers.
     draw = np.random.RandomState(seed)
     _, backward = microbatches_by_step(mesh.stages, microbatches)
     total: Single = np.zeros((mesh.replicas, mesh.stages, size), dtype=np.float32)
-    # ``busy`` has the stages that run a backward in this step. The order of the draws must be that of the program.
+    # ``busy`` marks the stages that run a backward in a step. The random numbers must be drawn in the program's order.
     for busy in backward >= 0:
         total[:, busy] += draw.standard_normal((mesh.replicas, int(busy.sum()), size)).astype(np.float32)
     return total

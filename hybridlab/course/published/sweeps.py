@@ -1,6 +1,6 @@
-"""Eight published sweeps of pipeline schedules: the settings that the program runs, and where its text says something else.
+"""Eight published sweeps of pipeline schedules: the settings that the program runs, and how the text of the program differs from them.
 
-Most figures have six lines: GPipe, 1F1B, interleaved 1F1B with 2 chunks, Hanayo with 1 wave (2 chunks), Hanayo with 2 waves (4 chunks),
+Most figures have six curves: GPipe, 1F1B, interleaved 1F1B with 2 chunks, Hanayo with 1 wave (2 chunks), Hanayo with 2 waves (4 chunks),
 and ZB-H1. In most sweeps there are K devices and M = 2K microbatches. On each device, one microbatch takes 400/K for the forward and
 800/K for the backward, and the weight gradient is half of the backward. The published program simulates the points one by one. Here
 :func:`hybridlab.sweep` computes them together.
@@ -14,12 +14,12 @@ from typing import Any
 from hybridlab.sweep import Sweep, sweep
 from hybridlab.sweep.running import Workers
 
-# Pairs have a number of chunks. A text alone has the fewest chunks that the schedule supports.
+# The schedules of the six curves. A pair is a name and a number of chunks. A name alone has the fewest chunks that the schedule supports.
 SIX_LINES = ("gpipe", "1f1b", ("interleaved", 2), ("hanayo", 2), ("hanayo", 4), "zb-h1")
 DEVICES, LATENCIES = (2, 4, 8, 16, 32), (0, 4, 16)
-# The work of the whole model stays the same, so each of K devices has 1/K of it.
+# The work of the whole model is the same for every K, so each of K devices has 1/K of this work.
 WORK = {"forward": lambda devices: 400 / devices, "backward": lambda devices: 800 / devices}
-# Multiples of the number of devices, as interleaved 1F1B needs them
+# The microbatches are a multiple of the devices, because interleaved 1F1B needs this.
 TWO_GROUPS = {"microbatches": lambda devices: 2 * devices}
 GROUPS = {"microbatches": lambda devices, microbatches_per_device: microbatches_per_device * devices}
 LATENCY = "The text gives latencies of 0, 5 and 10, the program runs 0, 4 and 16."
@@ -27,19 +27,19 @@ LATENCY = "The text gives latencies of 0, 5 and 10, the program runs 0, 4 and 16
 
 @dataclass(frozen=True)
 class PublishedSweep:
-    """The settings of one sweep, and the axes, lines and panels of its figure.
+    """The settings of one sweep, and the axes, curves and panels of its figure.
 
     Parameters
     ----------
     name, title : str
     grid : mapping
-        Values of each column, as :func:`hybridlab.sweep` takes them.
+        The values of each setting, by the name of its column, as :func:`hybridlab.sweep` takes them.
     x : str
         Column on the horizontal axis.
     panels : tuple of str
-        Names of columns. The figure has a panel for each combination of their values and for each quantity in ``y``.
+        Names of columns. The figure has one panel for each combination of the values of these columns and for each quantity in ``y``.
     differences : tuple of str
-        Sentences about values that the text of the program gives and the program does not run.
+        Sentences about settings that the text of the program describes in another way than the program runs them.
     schedules : tuple
         Names of schedules, or pairs (name, chunks).
     y : tuple of str
@@ -47,7 +47,7 @@ class PublishedSweep:
     log_y : tuple of str
         The quantities in ``y`` that have a logarithmic axis.
     lines : tuple of str
-        Names of columns. A panel has a line for each combination of their values.
+        Names of columns. A panel has one curve for each combination of the values of these columns.
     """
 
     name: str
@@ -62,7 +62,7 @@ class PublishedSweep:
     lines: tuple[str, ...] = ("schedule", "chunks")
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "grid", MappingProxyType(dict(self.grid)))  # the dataclass is frozen, so only this can set a field
+        object.__setattr__(self, "grid", MappingProxyType(dict(self.grid)))  # plain assignment fails in a frozen dataclass
 
     def run(self, *, executor: Workers | None = None, progress: bool | None = None) -> Sweep:
         """Return the results for all settings.
@@ -84,7 +84,7 @@ class PublishedSweep:
 def not_drawn(row: Mapping[str, Any]) -> bool:
     """Return whether the published figures lack this row of a sweep: interleaved 1F1B with 2 chunks and M = K.
 
-    With these settings the program has an error, which it hides. The schedule exists, and :func:`hybridlab.sweep` has its results.
+    With these settings the program raises an error and hides it. The schedule exists, and :func:`hybridlab.sweep` computes its results.
 
     Parameters
     ----------
@@ -168,7 +168,7 @@ _ALL = (
             "input_share": (0.2, 0.4, 0.5, 0.6, 0.8),
             **GROUPS,
             **WORK,
-            "weight_share": lambda input_share: round(1 - input_share, 1),  # without the rounding error of 1 - 0.8
+            "weight_share": lambda input_share: round(1 - input_share, 1),  # round removes rounding errors such as that of 1 - 0.8
         },
         x="input_share",
         panels=("microbatches_per_device", "p2p"),

@@ -1,4 +1,4 @@
-"""Two published timelines for any size: a step grid and an event log. Both are called 1F1B, but neither follows the 1F1B schedule.
+"""Two published timelines for any size: a step grid and an event log. The program calls both 1F1B, but neither follows the 1F1B schedule.
 
 There are K stages, D replicas and M microbatches, and rank = replica x K + stage. Both timelines follow one rule. In each of M + K-1
 steps, stage s runs
@@ -9,7 +9,7 @@ steps, stage s runs
 No operation waits for another. This has three consequences:
 
 - The last stage starts with a backward.
-- The bound of the first line should be step < M + s. With step < M, the last forwards are missing on every stage except the first.
+- The rule for the forward should be s <= step < M + s. With step < M, the last forwards are missing on every stage except the first.
 - The grid has one cell for each rank and step. If a rank runs a forward and a backward in one step, the backward overwrites the forward.
 """
 
@@ -26,7 +26,7 @@ from hybridlab.errors import HybridLabError
 from hybridlab.schedule import Kind, Op
 from hybridlab.schedule.text import join_text
 
-Microbatches = npt.NDArray[np.int64]  # (steps, stages): the microbatch that runs, -1 for none
+Microbatches = npt.NDArray[np.int64]  # shape (steps, stages): the number of the microbatch that runs; -1 if none runs
 
 IDLE = "-"
 MOST_TABLE_CELLS = 10**6  # the largest number of steps x ranks in a table
@@ -61,7 +61,7 @@ class Event(NamedTuple):
 
 @dataclass(frozen=True)
 class StepGrid:
-    """The printed step grid. ``str()`` is the table as printed.
+    """The step grid that the program prints. ``str()`` returns the printed table.
 
     Parameters
     ----------
@@ -89,7 +89,7 @@ class StepGrid:
         """
         rank = whole_number(rank, "rank", at_least=0, at_most=self.replicas * self.stages - 1)
         column = (row[rank] for row in self.cells)
-        # A cell does not name its stage, which follows from the rank.
+        # A cell has no number of a stage, so the stage is computed from the rank.
         return tuple(Op.parse(f"{rank % self.stages}{cell}") for cell in column if cell != IDLE)
 
     def orders(self) -> str:
@@ -104,13 +104,13 @@ class StepGrid:
 
 @dataclass(frozen=True)
 class EventLog:
-    """The printed event log. ``str()`` is the table as printed.
+    """The event log that the program prints. ``str()`` returns the printed table.
 
     Parameters
     ----------
     stages, replicas, microbatches : int
     rows : tuple of Event
-        All events, with those of the optimiser.
+        All events, including those of the optimiser.
     """
 
     stages: int
@@ -124,7 +124,7 @@ class EventLog:
         return "\n".join((header, "-" * len(header), *rows))
 
     def order(self, rank: int) -> tuple[Op, ...]:
-        """Return the forwards and backwards of ``rank`` as logged.
+        """Return the forwards and backwards of ``rank`` in the order of the log.
 
         >>> " ".join(map(str, event_log().order(2)))
         '2B0 2B1 2F0 2B2 2F1 2B3 2F2 2B4 2F3 2B5'
@@ -155,7 +155,7 @@ class LostForwards(NamedTuple):
     by_bound : tuple of (int, int)
         Forwards that never run because of the bound step < M. They are missing in the log and in the grid.
     by_overwriting : tuple of (int, int)
-        Forwards that are in the log, but not in the grid, because the backward in the same step overwrites them there.
+        Forwards that are in the log, but not in the grid, because in the grid a backward of the same step overwrites them.
     """
 
     by_bound: tuple[tuple[int, int], ...]
@@ -185,14 +185,15 @@ def step_grid(stages: int = 3, replicas: int = 4, microbatches: int = 6) -> Step
     one_replica = (
         tuple(_text_of_cell(f, b) for f, b in zip(*row, strict=True)) for row in zip(forward.tolist(), backward.tolist(), strict=True)
     )
-    # All replicas have the same row: a replica is another K columns.
+    # All replicas have the same K cells in a row, so the row repeats the cells of one replica.
     return StepGrid(stages, replicas, microbatches, tuple(row * replicas for row in one_replica))
 
 
 def event_log(stages: int = 3, replicas: int = 4, microbatches: int = 6) -> EventLog:
     """Return the published event log.
 
-    In each step the log lists the ranks in turn, with F before B. After the last step it lists OPT for every rank, stage by stage.
+    In each step the log lists the ranks in order, and for each rank F before B. After the last step the log lists OPT for every rank, stage
+    by stage.
 
     Parameters
     ----------
@@ -238,7 +239,7 @@ def lost_forwards(stages: int = 3, microbatches: int = 6) -> LostForwards:
     stages, _, microbatches = checked_table_sizes(stages, 1, microbatches)
     forward, backward = microbatches_by_step(stages, microbatches)
     in_log = _pairs(forward)
-    # In the grid a forward is seen only if its step has no backward on this stage.
+    # The grid shows a forward only if the stage runs no backward in the same step.
     in_grid = _pairs(np.where(backward < 0, forward, -1))
     every = product(range(stages), range(microbatches))
     return LostForwards(tuple(pair for pair in every if pair not in in_log), tuple(sorted(in_log - in_grid)))
@@ -260,7 +261,7 @@ def microbatches_by_step(stages: int, microbatches: int) -> tuple[Microbatches, 
     """Return two tables of shape (steps, stages): the microbatch of the forward and that of the backward. -1 means none."""
     step = np.arange(microbatches + stages - 1)[:, None]
     stage = np.arange(stages)
-    # The fault of the program: the bound should be step < microbatches + stage.
+    # This line has the fault of the program: the bound should be step < microbatches + stage.
     forward = np.where((stage <= step) & (step < microbatches), step - stage, -1)
     backward = step - (stages - 1 - stage)
     return forward, np.where((backward >= 0) & (backward < microbatches), backward, -1)

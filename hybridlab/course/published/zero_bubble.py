@@ -1,6 +1,6 @@
 """Times of operations and throughput that Qi et al. measured on A100 GPUs, and the bubble rates that they computed.
 
-The tables have two of the paper's four models, on 8 GPUs. Schedules have the paper's names.
+The tables below contain two of the paper's four models, on 8 GPUs. The schedules have the names of the paper.
 
 References
 ----------
@@ -90,7 +90,7 @@ class ZeroBubbleRun:
         >>> RUNS[0].costs().duration("B", device=0)
         27.423
         """
-        # The paper's T_B is the input gradient alone. Here a backward is both gradients.
+        # The paper's T_B is the time of the input gradient alone. The library's backward includes both gradients.
         backward = self.input_gradient + self.weight_gradient
         share = self.weight_gradient / backward
         return Costs(forward=self.forward, backward=backward, weight_share=share, p2p=self.latency if latency else 0.0)
@@ -100,7 +100,7 @@ def bubble_rate(timeline: Timeline) -> float:
     """Return the bubble rate as Qi et al. define it for Table 5: (span - m(T_F + T_B + T_W)) / span.
 
     The span is the longest time from the first start to the last end of one device. ``Timeline.bubble_ratio`` takes the makespan of all
-    devices instead. The definition needs equal stages: each device has work of m(T_F + T_B + T_W).
+    devices instead. The definition holds only for equal stages, where each device has m(T_F + T_B + T_W) of work.
 
     Parameters
     ----------
