@@ -72,7 +72,7 @@ CALL, MACHINE, FIRST, SECOND = 0, 4, 16, 24
 PR_SET_SECCOMP, SECCOMP_MODE_FILTER = 22, 2
 
 
-class _Program(ctypes.Structure):  # ``struct sock_fprog`` of the kernel
+class _Program(ctypes.Structure):  # the kernel's ``struct sock_fprog``: a filter and its length
     _fields_ = (("length", ctypes.c_ushort), ("instructions", ctypes.c_char_p))
 
 
@@ -112,7 +112,9 @@ def close_gaps() -> None:
     libc = ctypes.CDLL(None, use_errno=True)
     if libc.prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, ctypes.byref(_Program(len(program) // 8, program)), 0, 0):
         why = os.strerror(ctypes.get_errno())
-        raise HybridLabError(f"this system refuses a filter of system calls ({why}), so nothing was graded: grade elsewhere", "no-sandbox")
+        raise HybridLabError(
+            f"this system refuses a filter of system calls ({why}), so nothing was graded: grade on another machine", "no-sandbox"
+        )
 
 
 def _instructions(place: int, machine: int) -> Iterator[tuple[int, int, int, int]]:

@@ -48,7 +48,7 @@ class FilledGradebook:
 
 
 def fill_canvas(exported: Path, marks: Sequence[Marks], out: Path, *, column: str = "") -> FilledGradebook:
-    """Write a copy of a gradebook with the points of a lab, and return which students the copy has points for.
+    """Write a copy of a gradebook with the points of a lab, and return the result.
 
     The row of a student is the row with the student's name in the column "SIS Login ID". If there is no such row, the columns "ID",
     "SIS User ID" and "Student" are searched in this order.
@@ -77,7 +77,9 @@ def fill_canvas(exported: Path, marks: Sequence[Marks], out: Path, *, column: st
     sorted_marks = one_each(marks)
     labs = {each.lab for each in sorted_marks}
     if len(labs) != 1:
-        raise HybridLabError(f"a column takes the marks of one lab, not of {', '.join(sorted(labs)) or 'none'}", "several-labs")
+        raise HybridLabError(
+            f"a column takes the marks of one lab, but these marks are of {', '.join(sorted(labs)) or 'no lab'}", "several-labs"
+        )
     table = _Table(exported)
     place = _column_of(table.values[0], labs.pop(), column)
     rows = [row for row, cells in enumerate(table.values) if row and _is_of_student(cells)]
@@ -91,7 +93,7 @@ def fill_canvas(exported: Path, marks: Sequence[Marks], out: Path, *, column: st
             continue
         if by_row.setdefault(row, each) is not each:
             both = f"{for_log(by_row[row].student)} and {for_log(each.student)}"
-            raise HybridLabError(f"{both} are one student in row {row + 1} of the gradebook: keep the marks of one", "several-rows")
+            raise HybridLabError(f"{both} have the same row {row + 1} in the gradebook: keep the marks of only one of them", "several-rows")
         points, before = str(short_number(each.points)), table.values[row][place].strip()
         # a person may have changed this grade in Canvas
         if before not in {"", "-", points}:
@@ -105,7 +107,7 @@ def fill_canvas(exported: Path, marks: Sequence[Marks], out: Path, *, column: st
 
 
 class _Table:
-    """The cells of a CSV file: for each cell its value, and its text in the file. Cells that nobody changes are written as that text."""
+    """The cells of a CSV file. ``values`` has their values. ``raw`` has their original text, so that unchanged cells keep their bytes."""
 
     def __init__(self, path: Path) -> None:
         try:
@@ -123,7 +125,7 @@ class _Table:
         else:
             raise HybridLabError(f"{path} is no gradebook of Canvas: its first line must name Student, ID and Section", "no-gradebook")
         if other := [number for number, row in enumerate(self.values, 1) if len(row) != len(header) and any(row)]:
-            raise HybridLabError(f"row {other[0]} of {path} has another number of cells than its first: export it again", "no-gradebook")
+            raise HybridLabError(f"row {other[0]} of {path} has more or fewer cells than row 1: export the gradebook again", "no-gradebook")
 
     def _read(self, text: str) -> None:
         """Read the cells. A cell in quotes can contain separators and line ends. Two quotes inside such a cell stand for one quote."""
@@ -155,7 +157,7 @@ def _value(cell: str) -> str:
 
 
 def _column_of(header: Sequence[str], lab: str, column: str) -> int:
-    """Return the index of the column with the name ``column``, or, without such a name, of the column whose name contains the lab."""
+    """Return the index of the column named ``column``. If ``column`` is empty, search for a column whose name contains the lab."""
     assignments = [place for place in range(header.index("Section") + 1, len(header)) if not _COMPUTED.search(header[place])]
     names = ", ".join(repr(for_log(header[place])) for place in assignments) or "none"
     if column:
@@ -191,7 +193,7 @@ def _row_of(values: Sequence[Sequence[str]], rows: Sequence[int], student: str) 
             found = [row for row in rows if values[row][place].strip() == student.strip()]
             if len(found) > 1:
                 lines = f"rows {found[0] + 1} and {found[1] + 1}"
-                raise HybridLabError(f"{lines} of the gradebook are both of {for_log(student)}: remove one of them", "several-rows")
+                raise HybridLabError(f"{lines} of the gradebook both belong to {for_log(student)}: remove one of them", "several-rows")
             if found:
                 return found[0]
     return None

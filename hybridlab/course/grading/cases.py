@@ -62,5 +62,5 @@ def secret_in(environment: Mapping[str, str]) -> Secret:
     if len(text) >= SHORTEST:
         return Secret(text)
     fault = f"{VARIABLE} is not set" if not text else f"{VARIABLE} has {len(text)} characters"
-    how = "python -c 'import secrets; print(secrets.token_hex())' prints a good one; keep it for the whole course"
+    how = "python -c 'import secrets; print(secrets.token_hex())' prints such a secret; use the same secret for the whole course"
     raise HybridLabError(f"{fault}: put a secret of at least {SHORTEST} characters into this environment variable; {how}", "no-secret")

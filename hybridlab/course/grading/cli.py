@@ -32,7 +32,7 @@ from hybridlab.course.tasks import Student
 from hybridlab.errors import HybridLabError
 
 DONE, FAILED, USAGE, NO_SANDBOX, NEEDS_PERSON, INTERRUPTED = 0, 1, 2, 3, 4, 130  # exit codes; shells use 130 after Ctrl-C, too
-EXIT_CODES = {"no-sandbox": NO_SANDBOX}  # exit codes by the codes of errors; for any other code, USAGE
+EXIT_CODES = {"no-sandbox": NO_SANDBOX}  # the exit code for each error code; for all other error codes it is USAGE
 EXIT_CODES |= dict.fromkeys(("gate-failed", "deadlock", "device-failed", "device-gone", "device-hangs", "not-started"), FAILED)
 
 course_option = click.option("--course", default=COURSE, show_default=True, help="The name of the course. Students' tasks depend on it.")

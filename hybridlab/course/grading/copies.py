@@ -59,7 +59,7 @@ def student_copy(lab: str, student: str = "", course: str = COURSE) -> Notebook:
     Parameters
     ----------
     lab : str
-        The lab, as :func:`hybridlab.course.grading.labs.lab_name` understands it.
+        The lab, in a form that :func:`hybridlab.course.grading.labs.lab_name` accepts.
     student : str
         The name or the number of a student. With a name, the copy has the student's own numbers. Without a name, all copies are equal.
     course : str
@@ -146,7 +146,7 @@ def pack(path: Path, to: Path | None = None) -> Path:
     size = len(_file_of(packed))
     if size > MOST_BYTES:  # the grader reads no larger file
         sizes = f"{size / 1e6:.1f} MB without its outputs, and at most {MOST_BYTES / 1e6:g} MB are accepted"
-        raise HybridLabError(f"{name} has {sizes}: take long texts out", "too-large")
+        raise HybridLabError(f"{name} has {sizes}: remove or shorten long texts", "too-large")
     target = (path.parent if to is None else Path(to)) / f"{_lab_in(about, path)}_{_in_a_file_name(about['student']) or 'packed'}.ipynb"
     if not _write_new(target, packed):
         if not _was_packed(target, packed["metadata"]["hybridlab"]):
@@ -166,7 +166,7 @@ def _was_packed(path: Path, about: dict[str, Any]) -> bool:
 
 
 def usable_name(name: object, what: str) -> str:
-    """Return the name of a student or of a course if it can be used. ``what`` is "student" or "course", for the error.
+    """Return the name of a student or of a course if it can be used. The error uses ``what``: "student" or "course".
 
     Raises
     ------
@@ -220,7 +220,7 @@ def _sections(cells: list[dict[str, Any]]) -> Iterator[tuple[str, range]]:
 
 
 def _stripped(cell: dict[str, Any]) -> dict[str, Any]:
-    """Return the student's version of a cell of a lab: without outputs, and with metadata that say whether it is for an answer."""
+    """Return the student's version of a cell of a lab: without outputs, and with metadata that say whether the cell is for an answer."""
     metadata = {key: value for key, value in cell["metadata"].items() if key in METADATA_TO_COPY}
     source = cell_text(cell)
     if cell["cell_type"] != "code":
@@ -354,7 +354,7 @@ def _write_new(path: Path, notebook: Notebook) -> bool:
             return False
         raise HybridLabError(f"{str(path.parent)!r} is no folder: choose another one with --to", "cannot-write") from None
     except OSError as why:
-        if begun:  # else the file belongs to another program
+        if begun:  # without this check, another program's file could be removed
             path.unlink(missing_ok=True)
         raise HybridLabError(f"{path.name} cannot be written: {why.strerror}; choose another folder with --to", "cannot-write") from None
     return True

@@ -68,7 +68,7 @@ class Observation:
     holds : bool
         Whether the sandbox gives the guarantee.
     sentence : str
-        If it does not: what to do, or what has happened.
+        What to do, or what has happened, if the sandbox does not give the guarantee.
     left_open : bool
         Whether this kind of sandbox is known not to give the guarantee. The grader still grades, because the instructor chose this kind.
     """
@@ -141,7 +141,7 @@ def require_sandbox(launcher: Launcher) -> None:
     Raises
     ------
     HybridLabError
-        ``no-sandbox``.
+        ``no-sandbox``: a worker does not start, or a probe gets through the sandbox.
     """
     first = next((finding for finding in examine(launcher) if not (finding.holds or finding.left_open)), None)
     if first:
@@ -160,7 +160,7 @@ def why_not_started() -> str:
     said = subprocess.run(trial, capture_output=True, text=True, check=False, env={}).stderr.strip()  # noqa: S603
     if "uid map" in said or "Permission denied" in said or "Operation not permitted" in said:
         return f"this system refuses it ({said[:120]}); in a container, start the container with its own user namespaces allowed; {ENABLE}"
-    return f"bubblewrap says: {said[:200]}" if said else "bubblewrap runs by itself; hybridlab doctor says more"
+    return f"bubblewrap says: {said[:200]}" if said else "bubblewrap itself works; run hybridlab doctor to see what fails"
 
 
 def _try_endless_loop(launcher: Launcher) -> Observation:

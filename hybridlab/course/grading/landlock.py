@@ -57,7 +57,7 @@ LEFT_OPEN = (
 
 
 def require_landlock() -> None:
-    """Raise an error if workers cannot run under Landlock here.
+    """Raise an error if workers cannot run under Landlock on this machine.
 
     Raises
     ------

@@ -71,7 +71,7 @@ class Outcome:
 
 
 class Player:
-    """Run the cells of a notebook in workers of one kind. If a cell ends its worker, a new worker runs all other cells.
+    """Run the cells of a notebook in workers of one kind. If a cell crashes its worker or runs too long, a new worker runs all other cells.
 
     Parameters
     ----------
@@ -302,7 +302,9 @@ def _nothing_handed_in(task: Task, asked: Instance, outcome: Outcome, cells: Seq
         if 0 <= place < len(cells) and task.key in spec.keys_in(cells[place]):
             return wrong(code, sentence)
     if not any(task.key in spec.keys_in(cell) for cell in cells):
-        lost = f"this notebook has no answer cell for {task.key}: make a new copy in another folder, and take its cell"
+        lost = (
+            f"this notebook has no answer cell for {task.key}: make a new copy of the lab in another folder, and copy the cell from there"
+        )
         return wrong("nothing-handed-in", lost, asked.prompt)
     return wrong("nothing-handed-in", f"nothing handed in yet: {asked.prompt}")
 

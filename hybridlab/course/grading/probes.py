@@ -1,7 +1,7 @@
 """Probes: attempts to do what a sandbox forbids. Each function returns True if its attempt succeeds.
 
-No probe does harm, even if it succeeds. A worker runs this file as a cell, so the file imports nothing of hybridlab. The word outside
-means: outside the sandbox. A canary is a file that lies outside.
+No probe does harm, even if it succeeds. A worker runs this file as a cell, so the file imports nothing of hybridlab. A canary
+is a file outside the sandbox.
 """
 
 import contextlib
@@ -32,22 +32,22 @@ def reaches(*tries: Callable[[], object]) -> bool:
 
 
 def reads(canary: str) -> bool:
-    """Try to read a file outside."""
+    """Try to read a file outside the sandbox."""
     return reaches(lambda: Path(canary).read_bytes())
 
 
 def sees(canary: str) -> bool:
-    """Try to see whether a file outside exists."""
+    """Try to see whether a file outside the sandbox exists."""
     return reaches(lambda: Path(canary).stat())
 
 
 def changes(canary: str) -> bool:
-    """Try to change the mode of a file outside."""
+    """Try to change the mode of a file outside the sandbox."""
     return reaches(lambda: Path(canary).chmod(0o600))
 
 
 def writes(canary: str) -> bool:
-    """Try to create a file outside."""
+    """Try to create a file outside the sandbox."""
     return reaches(lambda: Path(canary + ".written").touch())
 
 

@@ -74,7 +74,7 @@ class Session:
         echo: bool = False,
     ) -> None:
         self._limits, self._budget, self._echo = limits, budget, echo
-        self._nonce, self._id = secrets.token_hex(16), 0  # each reply repeats both; other output is not a reply
+        self._nonce, self._id = secrets.token_hex(16), 0  # a random text and the request's number; each reply repeats both
         self._held: dict[int, Any] = {}  # values of the grader; the worker knows each of them only by its number
         self._numbers = itertools.count()
         self._refused_with = ""  # the text of the last error of a grader's function that the worker has called

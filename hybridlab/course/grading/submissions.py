@@ -63,7 +63,7 @@ def find_submissions(folder: Path, lab: str) -> dict[str, list[Path]]:
     folder : Path
         The folder of submissions.
     lab : str
-        The lab, as :func:`hybridlab.course.grading.labs.lab_name` understands it.
+        The lab, in a form that :func:`hybridlab.course.grading.labs.lab_name` accepts.
 
     Returns
     -------
