@@ -118,7 +118,7 @@ MISTAKES = (
     ),
     KnownMistake(
         "half-a-unit",
-        "your function frees half at I and half at W: I frees nothing, because W still needs the activations, and W frees all of them",
+        "your function frees half at I and half at W: I frees nothing, because W still needs the activations, and W frees one",
         _most_held({"F": 1, "B": -1, "I": -0.5, "W": -0.5}),
     ),
     KnownMistake(

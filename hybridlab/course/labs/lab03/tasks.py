@@ -268,7 +268,7 @@ def a_schedule_that_fits(answer: object) -> Feedback:
         (
             [each - gib for each in need],
             "warm-up-alone",
-            "your list counts the warm-up alone: one more forward runs before the first backward",
+            "your list counts the warm-up alone: one forward more runs before the first backward",
         ),
         (need[::-1], "reversed", "these are the right numbers from the last device to the first: device 0 comes first"),
     ]

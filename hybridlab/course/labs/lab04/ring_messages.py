@@ -1,4 +1,4 @@
-"""The values on which a student's ring is tried, the check of each of its messages, rings with a known mistake, and twists."""
+"""The coding task ("build") ``ring_all_reduce`` of lab 4: values to try, the judge of messages, known mistakes, changes ("twists")."""
 
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -17,28 +17,31 @@ from hybridlab.course.checking.twists import Example, Twist
 from hybridlab.course.labs.lab04.rings import FAULTS, RingPlan, Way, contributors, one_below, steps_of
 from hybridlab.errors import HybridLabError
 
-Shares = Callable[[int], tuple[float, float]]  # ranks -> the factors at the start and before the all-gather
-Messages = list[list[Floats]]  # by step, then by the rank that sends
+Shares = Callable[
+    [int], tuple[float, float]
+]  # number of ranks -> factor of the values at the start, factor of the sums before the all-gather
+Messages = list[list[Floats]]  # indices: the step, the rank that sends
 MOST_RANKS = 17
-MANY = 8  # up to so many ranks all sizes are tried
+MANY = 8  # ranks: with at most so many ranks all kinds of sizes are tried
+# the sums are divided by the number of ranks at the end, before the all-gather, or at the start
 SHARES: tuple[Shares, ...] = (lambda ranks: (1, 1), lambda ranks: (1, 1 / ranks), lambda ranks: (1 / ranks, 1))
-RANKS_FIRST = "yours are messages[r][s], first the rank: swap the two, messages[s][r]"
-IN_THE_TEXT = Way()
-FEW = 4  # ranks of a case in which a sentence can say whose numbers a wrong message has
+RANKS_FIRST = "your messages have the rank as their first index, messages[r][s]: swap the two indices, messages[s][r]"
+IN_THE_TEXT = Way()  # of the lab's task (without a twist)
+FEW = 4  # ranks: with at most so many ranks a sentence says whose numbers are in a wrong message
 
 
 def cases(rng: np.random.Generator) -> Iterator[Case]:
-    """Yield values for 1 to 17 ranks: no numbers, fewer numbers than ranks, multiples of the ranks, and sizes that do not divide."""
+    """Yield values for 1 to 17 ranks: no numbers, fewer than ranks, a multiple of the ranks, and sizes that the ranks do not divide."""
     for ranks in range(1, MOST_RANKS + 1):
         sizes = {int(rng.integers(1, ranks + 1)), int(rng.integers(ranks + 1, 5 * ranks))}
         if ranks <= MANY:
             sizes |= {0, 1, 2 * ranks, 2 * ranks + 1}
-        for size in sorted(sizes, key=lambda size: (size == 0, size < ranks, size % ranks > 0, size)):  # the plain sizes first
+        for size in sorted(sizes, key=lambda size: (size == 0, size < ranks, size % ranks > 0, size)):  # multiples first
             yield Case((rng.standard_normal((ranks, size)),), f"{counted(ranks, 'rank')} with {counted(size, 'number')} each")
 
 
 def read_ring(result: Any) -> tuple[Floats, Messages]:
-    """Return the averages and the messages that a student's function returned, or refuse what is not of their type."""
+    """Return the averages and the messages that a student's function returned. Raise an error if they have wrong types or shapes."""
     if not isinstance(result, (tuple, list)) or len(result) != 2:
         raise HybridLabError(f"the function returns two values, (averages, messages), not {short_repr(result)}", "not-two-values")
     averages, messages = result
@@ -46,16 +49,16 @@ def read_ring(result: Any) -> tuple[Floats, Messages]:
         raise HybridLabError("the averages come first: return averages, messages", "messages-first")
     rows = _float64(averages, "averages are")
     if not rows.ndim:
-        rows = rows.reshape(1)  # a number alone: the judge says which shape is wanted
+        rows = rows.reshape(1)  # a single number: the judge then says which shape is right
     if rows.ndim == 2 and len(rows) > 1 and np.shares_memory(rows[0], rows[1]):
-        raise HybridLabError("all ranks share one row of the averages: each rank has numbers of its own; copy", "one-row")
+        raise HybridLabError("all ranks share one row of the averages in memory: give each rank a copy of its own", "one-row")
     if not _is_list(messages) or not all(_is_list(sent) for sent in messages):
         raise HybridLabError(f"messages are a list of steps, and a step is a list of arrays, not {short_repr(messages)}", "not-a-list")
     steps, ranks = 2 * (len(rows) - 1), len(rows)
     if ranks != 2 and len(messages) == ranks and all(len(sent) == steps for sent in messages):
         raise HybridLabError(RANKS_FIRST, "ranks-first")
     if _is_in_halves(messages):
-        raise HybridLabError("messages are one list of all steps, not one list for each half: join the two", "two-lists")
+        raise HybridLabError("messages are one list of all steps, not one list for each half: join the two lists", "two-lists")
     read = []
     for step, sent in enumerate(messages):
         if len(sent) != ranks:
@@ -69,7 +72,7 @@ def _is_list(value: Any) -> bool:
 
 
 def _is_in_halves(messages: Any) -> bool:
-    """Whether there is one list of steps for the reduce-scatter and one for the all-gather."""
+    """Whether the messages are two lists of steps, one for the reduce-scatter and one for the all-gather."""
     if len(messages) != 2 or not all(isinstance(half, list) for half in messages):
         return False
     step = messages[0][0] if messages[0] else []
@@ -79,7 +82,7 @@ def _is_in_halves(messages: Any) -> bool:
 
 
 def _depth(value: Any) -> int:
-    """Return how many axes an array has, and how many lists lie in each other."""
+    """Return the number of axes of an array, or the depth of nested lists."""
     if isinstance(value, (list, tuple)):
         return 1 + (_depth(value[0]) if value else 0)
     return int(np.ndim(value)) if isinstance(value, np.ndarray) else 0
@@ -107,14 +110,14 @@ def _float64(value: Any, what: str) -> Floats:
 
 
 def judge_ring(result: tuple[Any, Messages], values: Any, way: Way = IN_THE_TEXT) -> Feedback:
-    """Judge the averages and the messages of a ring of one size, whose chunks go this way."""
+    """Judge a student's averages and messages for one case. ``way`` has the direction and the first chunks of the right ring."""
     averages, messages = result
     ranks = len(values)
     if averages.shape != values.shape:
         return wrong("wrong-averages", f"the averages have shape {averages.shape}, not {values.shape}: one row for each rank")
     if len(messages) != 2 * (ranks - 1):
         wanted = f"a ring of {counted(ranks, 'rank')} has {2 * (ranks - 1)}"
-        return wrong("wrong-steps", f"there are messages of {counted(len(messages), 'step')}; {wanted}: D-1 in each half")
+        return wrong("wrong-steps", f"you return messages of {counted(len(messages), 'step')}; {wanted}: D-1 in each half")
     if fault := wrong_sizes(messages, values, way):
         return wrong(*fault)
     mean = values.mean(axis=0)
@@ -130,7 +133,9 @@ def judge_ring(result: tuple[Any, Messages], values: Any, way: Way = IN_THE_TEXT
         return wrong("wrong-mean", f"the messages are right, but {ends}")
     if (averages != averages[0]).any():
         rank = int(np.flatnonzero((averages != averages[0]).any(axis=1))[0])
-        return wrong("ranks-differ", f"ranks 0 and {rank} differ in the last bits: every rank keeps the sums as they arrive")
+        return wrong(
+            "ranks-differ", f"ranks 0 and {rank} have averages that differ in the last bits: every rank must keep the sums as they arrive"
+        )
     place = number_that_was_not_sent(averages, messages, way)
     if place is not None:
         other = f"the average of number {place} differs in its last bits from the whole sum that was sent, divided by {ranks}"
@@ -139,7 +144,7 @@ def judge_ring(result: tuple[Any, Messages], values: Any, way: Way = IN_THE_TEXT
 
 
 def wrong_sizes(messages: Messages, values: Floats, way: Way) -> tuple[str, str] | None:
-    """Return a code and a sentence if the messages of a ring have other sizes than the chunks of ``numpy.array_split``."""
+    """Return a code and a sentence if messages have other sizes than the chunks of ``numpy.array_split``; else None."""
     ranks, size = values.shape
     if ranks > 1 < size and any(len(message) == size for message in messages[0]):
         return "not-cut", f"a message has all {size} numbers of its rank: cut them into {ranks} chunks, and send one chunk in each step"
@@ -162,8 +167,8 @@ def wrong_sizes(messages: Messages, values: Floats, way: Way) -> tuple[str, str]
 def not_a_ring(messages: Messages, values: Floats, way: Way) -> tuple[str, str] | None:
     """Return a code and a sentence about the first message that a right ring does not send; None if all are right.
 
-    The sums may be divided by the number of ranks at the start, before the all-gather, or at the end. Raise if the messages are right
-    but for the order of their indices: with 2 ranks, ``read_ring`` cannot see that.
+    The sums may be divided by the number of ranks at the start, before the all-gather, or at the end. Raise an error if the messages
+    would be right with their two indices swapped. With 2 ranks there are also 2 steps, so ``read_ring`` cannot see this mistake.
     """
     fault = _first_fault(messages, values, way)
     if fault and len(values) == 2 and not _first_fault([list(sent) for sent in zip(*messages, strict=True)], values, way):
@@ -190,22 +195,22 @@ def _first_fault(messages: Messages, values: Floats, way: Way) -> tuple[str, str
 
 
 def number_that_was_not_sent(averages: Floats, messages: Messages, way: Way) -> int | None:
-    """Return the first number whose average does not come from the whole sum that was sent; None if there is none.
+    """Return the index of the first number whose average does not come from the sum in the messages; None if all averages do.
 
-    The messages and the averages are right up to rounding. A ring adds each chunk in an order of its own, so a mean that was computed
-    in another way has other last bits.
+    The messages and the averages must be right up to rounding. A ring adds the numbers of the ranks in another order for each chunk,
+    so a mean that was computed without the messages has other last bits.
     """
     ranks = len(averages)
     if ranks == 1:
         return None
-    owned = [way.chunk(rank, ranks - 1, ranks) for rank in range(ranks)]  # each rank sends the whole sum of this chunk first
+    owned = [way.chunk(rank, ranks - 1, ranks) for rank in range(ranks)]  # by rank: the chunk whose whole sum it sends first
     sent = np.concatenate([messages[ranks - 1][owned.index(chunk)] for chunk in range(ranks)])
     other = (averages[0] != sent) & (averages[0] != sent / ranks) & (averages[0] != sent * (1 / ranks))
     return int(np.flatnonzero(other)[0]) if other.any() else None
 
 
 def _fault_of(message: Floats, received: Floats, own: Floats, step: int, ranks: int) -> tuple[str, str] | None:
-    """Return a code for a message that is not the one of a ring, and words for what it should be."""
+    """Return a code for a wrong message and words for the right message, or None if the message is right."""
     if step == 0:
         return None if _near(message, own) else ("wrong-start", "its own chunk {chunk}")
     if step < ranks - 1:
@@ -217,7 +222,7 @@ def _fault_of(message: Floats, received: Floats, own: Floats, step: int, ranks: 
 
 
 def _is_later(message: Floats, whole: Floats, ranks: int) -> bool:
-    """Whether a message has the numbers that its rank holds in the end, perhaps divided; then it must be a part of what the rank holds."""
+    """Whether a message has the sums that its rank holds at the end. Divided sums count only if the message is a view of another array."""
     return len(message) > 0 and (_near(message, whole) or (message.base is not None and _near(message, whole / ranks)))
 
 
@@ -226,7 +231,7 @@ def _near(found: Floats, wanted: Floats) -> bool:
 
 
 def _in_words(message: Floats, values: Floats, chunks: list[npt.NDArray[Any]]) -> str:
-    """Return which chunk a message has, with whose numbers, if that can be found out."""
+    """Return words for a message: its chunk and the ranks whose numbers it has, or "other numbers" if they are not found."""
     ranks = len(values)
     if not message.any():
         return "zeros" if len(message) else "nothing"
@@ -239,27 +244,27 @@ def _in_words(message: Floats, values: Floats, chunks: list[npt.NDArray[Any]]) -
 
 
 def mistakes(way: Way = IN_THE_TEXT) -> tuple[KnownMistake, ...]:
-    """Return the rings with a known mistake, each with its divisions at the end, before the all-gather and at the start."""
+    """Return the known mistakes of a ring. Most have three programs, which divide at the end, before the all-gather and at the start."""
     question = "which chunk is whole on rank r when the all-gather begins?"
     backwards = RingPlan(lambda rank, step, ranks: (rank + step) % ranks, lambda rank, step, ranks: (rank - 1 + step) % ranks, to=-1)
     rings = {
         "published-ring": (
-            f"this is the published ring: {question}" if way == IN_THE_TEXT else f"the published ring has this fault, too: {question}",
+            f"your ring is the published ring: {question}" if way == IN_THE_TEXT else f"the published ring has this fault, too: {question}",
             FAULTS["all-gather starts at chunk r"],
         ),
         "all-gather-adds": (
-            "in the all-gather the receiver adds, too: it must take what arrives as it is",
+            "in your all-gather the receiver adds the received chunk: it must replace its own chunk",
             FAULTS["all-gather adds"],
         ),
         "counts-up": (one_below(way), FAULTS["reduce-scatter counts up"]),
-        "wrong-direction": (f"this ring turns the other way: rank r sends to {way.receiver}", backwards),
+        "wrong-direction": (f"your ring turns in the other direction: rank r sends to {way.receiver}", backwards),
     }
-    begins = f"this is a ring, but another one: here rank r begins with {way.start}"
+    begins = f"your ring starts with other chunks: in this task rank r begins with {way.start}"
     others = [
         RingPlan(lambda rank, step, ranks: (rank + 1 - step) % ranks, lambda rank, step, ranks: (rank + 2 - step) % ranks),
         RingPlan(lambda rank, step, ranks: (rank - 1 - step) % ranks, lambda rank, step, ranks: (rank - step) % ranks),
     ]
-    received = "messages[step][r] is what rank r sends; here it is what rank r receives"
+    received = "your messages[step][r] is the message that rank r receives: it must be the message that rank r sends"
     forgotten = [] if way == IN_THE_TEXT else [ring_program(IN_THE_TEXT, RingPlan(), share) for share in SHARES]
     return (
         *(KnownMistake("twist-missed", WITHOUT_THE_TWIST, program) for program in forgotten),
@@ -267,7 +272,9 @@ def mistakes(way: Way = IN_THE_TEXT) -> tuple[KnownMistake, ...]:
         *(KnownMistake("another-start", begins, ring_program(way, plan, share)) for plan in others for share in SHARES),
         *(KnownMistake("by-receiver", received, ring_program(way, RingPlan(), share, _by_receiver)) for share in SHARES),
         KnownMistake(
-            "no-division", "these are the sums: divide them by the number of ranks", ring_program(way, FAULTS["no division"], SHARES[0])
+            "no-division",
+            "your averages are the sums: divide them by the number of ranks",
+            ring_program(way, FAULTS["no division"], SHARES[0]),
         ),
     )
 
@@ -277,14 +284,15 @@ def _by_receiver(messages: Messages) -> Messages:
 
 
 def ring_program(way: Way, plan: RingPlan, shares: Shares, placed: Callable[[Messages], Messages] = list) -> Callable[[Any], Any]:
-    """Return a program that runs a plan with another way. ``placed`` puts its messages into other places.
+    """Return a program that runs a plan as a ring with another direction or other first chunks. ``placed`` moves its messages.
 
-    A plan is that of a ring in the text. It is run on ranks and chunks in an order in which a ring of another way looks like that one.
+    Plans are written for the ring in the lab's task (without a twist). The program renumbers ranks and chunks so that the ring with
+    this way becomes a ring of the lab's task, runs the plan, and undoes the renumbering.
     """
 
     def result(values: Floats) -> tuple[Floats, Messages]:
         ranks, size = values.shape
-        rank_of = [way.to * rank % ranks for rank in range(ranks)]  # this order, applied twice, is the first one again
+        rank_of = [way.to * rank % ranks for rank in range(ranks)]  # this renumbering is its own inverse
         chunk_of = [way.chunk(rank, 0, ranks) for rank in rank_of]
         bounds = [chunk_bounds(size, ranks)[chunk] for chunk in chunk_of]
         padded = np.zeros((ranks, ranks, max(high - low for low, high in bounds)))
@@ -307,17 +315,17 @@ def ring_program(way: Way, plan: RingPlan, shares: Shares, placed: Callable[[Mes
 
 
 def examples_of(way: Way) -> tuple[Example]:
-    """Return the example of a ring with this way: its averages and messages."""
+    """Return the example for a ring with this way: values, averages and messages."""
     values = np.array([[1.0], [10.0], [100.0]])
     averages, messages = ring_program(way, RingPlan(), SHARES[0])(values)
     return (Example((values,), (averages.tolist(), [[message.tolist() for message in sent] for sent in messages])),)
 
 
-NUMBERS = {1: "one", 2: "two", 4: "four", 5: "five"}  # of chunks; with a multiple of 3 the ring of the example would begin as in the text
+NUMBERS = {1: "one", 2: "two", 4: "four", 5: "five"}  # chunks; no multiple of 3, which would change nothing for the 3 ranks of the example
 
 
 def _twist_of(way: Way) -> Twist:
-    """Return the twist with this way. Its judge knows the way, because no map can exchange chunks of different lengths."""
+    """Return the change of the task ("twist") to this way. It has its own judge: no map can exchange chunks of different lengths."""
     backwards = "rank r sends to rank r - 1, and rank 0 sends to rank D - 1" if way.to < 0 else ""
     begins = f"in step 0 rank r sends {way.start} (modulo D)" if way.first else ""
     start = f"{NUMBERS[abs(way.first)]}-{'ahead' if way.first > 0 else 'behind'}" if way.first else ""

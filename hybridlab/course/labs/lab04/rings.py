@@ -1,4 +1,4 @@
-"""The rings in the tasks of lab 4. A rule says which chunk each rank sends. Five rings have a fault, described in a sentence."""
+"""The rings of lab 4: plans of a ring all-reduce, right and faulty ones, and sentences about their faults."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -20,14 +20,14 @@ MOST_RANKS = 64
 
 @dataclass(frozen=True)
 class RingPlan:
-    """How a ring is run. By default rank r sends to rank r + 1, and the last rank to the first.
+    """The plan of a ring all-reduce. The default is a right ring, in which rank r sends to rank r + 1, and the last rank to rank 0.
 
     Parameters
     ----------
     scatter, gather : callable
         The chunk that a rank sends in a step of the reduce-scatter and of the all-gather.
     scatter_short, gather_short : int
-        How many steps are left out at the end of each half.
+        The number of steps that are left out at the end of the reduce-scatter and of the all-gather.
     gather_adds : bool
         Whether a receiver adds the received chunk in the all-gather. It should replace its own chunk.
     divides : bool
@@ -47,7 +47,7 @@ class RingPlan:
 
 @dataclass(frozen=True)
 class Way:
-    """The way of a ring's chunks: rank r sends to rank r + ``to``, 1 or -1, and begins with chunk r + ``first``.
+    """The direction and the first chunks of a ring: rank r sends to rank r + ``to`` (1 or -1), chunk r + ``first`` first.
 
     >>> [Way(to=-1, first=1).chunk(2, step, 4) for step in range(3)], Way(to=-1, first=1).receiver, Way(to=-1, first=1).start
     ([3, 0, 1], 'rank r - 1', 'chunk r + 1')
@@ -57,7 +57,7 @@ class Way:
     first: int = 0
 
     def chunk(self, rank: int, step: int, ranks: int) -> int:
-        """Return the chunk that a rank sends in a step. The all-gather begins with step ``ranks - 1``."""
+        """Return the chunk that a rank sends in a step. The first step of the all-gather is step ``ranks - 1``."""
         return (rank + self.first - self.to * step) % ranks
 
     def sender(self, rank: int, ranks: int) -> int:
@@ -76,7 +76,7 @@ class Way:
 
 
 def plus(name: str, number: int) -> str:
-    """Return a formula for a name plus a number.
+    """Return a formula that adds a number to a name.
 
     >>> plus("r", 1), plus("r", -2), plus("r", 0)
     ('r + 1', 'r - 2', 'r')
@@ -99,7 +99,7 @@ LETTERS = "ABCDE"
 
 
 def one_below(way: Way) -> str:
-    """Return the question for a reduce-scatter that counts in the wrong direction."""
+    """Return the question to a student whose reduce-scatter counts the chunks in the wrong direction."""
     sent = f"rank {plus('r', -way.to)} sends chunk {plus('r', way.first - way.to)}"
     return f"in step 0 {sent}: which chunk has rank r just received when step 1 begins?"
 
@@ -108,14 +108,14 @@ ONE_BELOW = one_below(Way())
 
 
 class RingOutcome(NamedTuple):
-    """The result of a ring: ``values``, shape (ranks, n), and the number of ``messages`` that each rank has sent."""
+    """The result of a ring all-reduce: ``values``, shape (ranks, n), and ``messages``, the number of messages that each rank has sent."""
 
     values: Floats
     messages: int
 
 
 def faulty_ring(letter: str, values: npt.ArrayLike) -> RingOutcome:
-    """Return the outcome of a faulty ring. It should average ``values`` over the ranks, but it does not.
+    """Return the outcome of a faulty ring. A right ring would average ``values`` over the ranks.
 
     Parameters
     ----------
@@ -144,17 +144,19 @@ def faulty_ring(letter: str, values: npt.ArrayLike) -> RingOutcome:
 
 
 def fault_of(letter: str) -> RingPlan:
-    """Return the plan of a faulty ring."""
+    """Return the plan of the faulty ring with this letter."""
     return list(FAULTS.values())[_ORDER[LETTERS.index(letter)]]
 
 
 def steps_of(plan: RingPlan, chunks: npt.NDArray[Any]) -> list[npt.NDArray[Any]]:
-    """Return the sums that every rank holds before the first step and after each step. They are not yet divided.
+    """Return the sums that every rank holds before the first step and after each step.
+
+    The sums are not yet divided by the number of ranks.
 
     Parameters
     ----------
     plan : RingPlan
-        How the ring is run.
+        The plan of the ring.
     chunks : array, shape (ranks, chunks, ...)
         The chunks of each rank at the start. There are as many chunks as ranks.
 
@@ -170,7 +172,7 @@ def steps_of(plan: RingPlan, chunks: npt.NDArray[Any]) -> list[npt.NDArray[Any]]
         for step in range(ranks - 1 - short):
             sent = [rule(rank, step, ranks) for rank in range(ranks)]
             after = history[-1].copy()
-            for rank, chunk in enumerate(sent):  # all ranks send at once, from what they held before the step
+            for rank, chunk in enumerate(sent):  # all ranks send at the same time, so they send values from before the step
                 receiver = (rank + plan.to) % ranks
                 own = after[receiver, chunk] if adds else 0
                 after[receiver, chunk] = own + history[-1][rank, chunk]
@@ -179,13 +181,16 @@ def steps_of(plan: RingPlan, chunks: npt.NDArray[Any]) -> list[npt.NDArray[Any]]
 
 
 def contributions(plan: RingPlan, ranks: int) -> list[npt.NDArray[np.int64]]:
-    """Return an array for the start and for each step: how often chunk c on rank r has the numbers of rank q, at [r, c, q]."""
+    """Return an array for the start and one for each step, shape (ranks, chunks, ranks).
+
+    The value at [r, c, q] is how often the numbers of rank q are in the sum that rank r holds for chunk c.
+    """
     own = np.eye(ranks, dtype=np.int64)[:, None, :].repeat(ranks, axis=1)
     return steps_of(plan, own)
 
 
 def contributors(counts: npt.NDArray[np.int64]) -> str:
-    """Return a text that names the ranks whose numbers are in a chunk.
+    """Return words for the ranks whose numbers are in a chunk.
 
     >>> contributors(np.array([1, 0, 2, 1])), contributors(np.array([0, 1]))
     ('the numbers of ranks 0, 2 (2 times) and 3', 'the numbers of rank 1 alone')
@@ -196,7 +201,7 @@ def contributors(counts: npt.NDArray[np.int64]) -> str:
 
 
 def contradiction(name: str, named: RingPlan, plan: RingPlan) -> str:
-    """Return how the results of a ring differ from the results that the named fault would give."""
+    """Return a sentence about a difference between the results of a ring and the results that the named fault would give."""
     expected, found = contributions(named, 4)[-1], contributions(plan, 4)[-1]
     if (expected == 1).all():
         rank, chunk = np.argwhere((found != 1).any(axis=2))[0]
@@ -207,7 +212,7 @@ def contradiction(name: str, named: RingPlan, plan: RingPlan) -> str:
 
 
 def first_fault(plan: RingPlan, ranks: int) -> tuple[str, str] | None:
-    """Return the code of the first thing that goes wrong in a ring, and a sentence about it; None for a right ring."""
+    """Return the code of the first fault in a ring and a sentence about this fault, or None for a right ring."""
     for half, rule in zip(HALVES, (plan.scatter, plan.gather), strict=True):
         for step, rank in product(range(ranks - 1), range(ranks)):
             chunk = rule(rank, step, ranks)
@@ -231,11 +236,13 @@ def first_fault(plan: RingPlan, ranks: int) -> tuple[str, str] | None:
 
 
 def is_right(plan: RingPlan, ranks: int) -> bool:
-    """Whether every rank of a ring ends with every sum, decided without running it.
+    """Whether every rank of a ring ends with every sum. The function does not run the ring, but checks three rules.
 
-    A sum needs the numbers of D ranks, and the reduce-scatter has D - 1 steps. So no chunk may rest: in every step a rank sends the chunk
-    that it has just received. In the all-gather every rank lacks D - 1 sums and receives D - 1 messages, so the same holds there, and it
-    begins with the chunk that would come next. The start is free: every rank sends a chunk of its own.
+    1. In the first step all ranks send different chunks. Which rank sends which chunk does not matter.
+    2. In every later step of the reduce-scatter a rank sends the chunk that it has just received. A sum needs the numbers of D ranks,
+       and there are only D - 1 steps, so no chunk may miss a step.
+    3. In every step of the all-gather, too, a rank sends the chunk that it has just received. Every rank lacks D - 1 sums, and receives
+       only D - 1 messages.
 
     >>> is_right(RingPlan(), 100), is_right(RingPlan(gather=lambda rank, step, ranks: (rank - step) % ranks), 100)
     (True, False)

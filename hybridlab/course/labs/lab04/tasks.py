@@ -1,4 +1,4 @@
-"""Lab 4, the ring all-reduce: the tasks and the feedback on their answers."""
+"""Lab 4, the ring all-reduce: the tasks, and the feedback on answers to them."""
 
 from math import log2
 from typing import Any
@@ -34,13 +34,13 @@ from hybridlab.course.labs.lab04.rings import (
 from hybridlab.errors import HybridLabError
 
 CHECKS = ("equal", "bytes", "same", "mean")
-SIZES = (4, 2, 3, *range(5, 41))  # ranks that a rule is tried with
+SIZES = (4, 2, 3, *range(5, 41))  # numbers of ranks with which a student's formulas are tried
 
 
 @number_task("lab04.t1", title="Who has the sum?", draws={"ranks": range(7, 13), "ahead": (0, 2, 3, 4)})
 def who_has_the_sum(ranks: int = 8, ahead: int = 0) -> Question:
     """Ask for the owners of the chunks after a reduce-scatter in which chunk c starts at rank c + ``ahead``."""
-    whole = (contributions(RingPlan(), ranks)[ranks - 1] == 1).all(axis=2)  # by rank and chunk, of a ring in which chunk c starts at rank c
+    whole = (contributions(RingPlan(), ranks)[ranks - 1] == 1).all(axis=2)  # [rank, chunk], if chunk c starts at rank c
     truth = [(int(np.flatnonzero(whole[:, chunk])[0]) + ahead) % ranks for chunk in range(ranks)]
     first, second = (f"rank {plus('c', ahead + hops)}" for hops in (0, 1))
 
@@ -68,7 +68,7 @@ def who_has_the_sum(ranks: int = 8, ahead: int = 0) -> Question:
             (
                 [(start + 2) % ranks for start in starts],
                 "wrong-direction",
-                f"this goes round the ring in the wrong direction: {first} sends to {second}",
+                f"your answer goes round the ring in the wrong direction: {first} sends to {second}",
             ),
         ],
     )
@@ -109,7 +109,7 @@ def one_step_of_the_ring(answer: object) -> Feedback:
 
 @number_task("lab04.t3", title="Messages and bytes", points=2, draws={"ranks": (8, 16, 32, 64), "gigabytes": (1, 2, 3, 4, 6, 8)})
 def messages_and_bytes_of_a_ring(ranks: int = 8, gigabytes: int = 2) -> Question:
-    """Ask for the messages and the bytes of a ring."""
+    """Ask for the numbers of messages and of bytes that the ranks of a ring send."""
     nbytes = gigabytes * 10**9
     ring = all_reduce_factors("ring", ranks)
     steps, share = round(ring.latency), ring.bandwidth
@@ -143,10 +143,14 @@ def messages_and_bytes_of_a_ring(ranks: int = 8, gigabytes: int = 2) -> Question
                 "limit-of-many-ranks",
                 f"2S is the limit for many ranks: with {ranks} there are {steps} messages, each with 1/{ranks} of the gradients",
             ),
-            (share * nbytes / 2, "one-half", "these are the bytes of one half: the all-gather sends as many again"),
+            (
+                share * nbytes / 2,
+                "one-half",
+                "your answer is the bytes of the reduce-scatter alone: the all-gather sends as many bytes again",
+            ),
             (nbytes, "gradients-once", f"each rank sends {steps} chunks, and a chunk is 1/{ranks} of its gradients"),
             (steps * nbytes, "not-cut", f"no message carries all gradients of a rank: it carries one chunk of {ranks}"),
-            (share * gigabytes, "gigabytes", "this is in GB: give bytes"),
+            (share * gigabytes, "gigabytes", "your answer is in GB: give bytes"),
         ],
     )
     together = Number(
@@ -176,8 +180,8 @@ def where_the_ring_overtakes(ranks: int = 64, microseconds: float = 5, gigabytes
     truth = (ring.latency - tree.latency) * a / ((tree.bandwidth - ring.bandwidth) * b)
     log = log2(ranks)
     natural = 2 * np.log(ranks)
-    two_more_steps = (2 * ranks - 2 * log) * a / ((2 * log - 2) * b)  # near the right value
-    # of each, the seconds for no byte, and for one more
+    two_more_steps = (2 * ranks - 2 * log) * a / ((2 * log - 2) * b)  # bytes; close to the right value
+    # for the ring and the tree: seconds for 0 bytes, and seconds for each byte
     costs = {name: (cost.latency * a, cost.bandwidth * b) for name, cost in (("ring", ring), ("tree", tree))}
     compared = (
         "with {value:,.0f} bytes the ring takes {1e6 * (ring[0] + ring[1] * max(value, 0)):,.1f} microseconds, "
@@ -191,7 +195,7 @@ def where_the_ring_overtakes(ranks: int = 64, microseconds: float = 5, gigabytes
         hint=f"{compared}: they do not take equally long",
         given=costs,
         mistakes=[
-            (truth / 1e6, "megabytes", "this is in MB: give bytes"),
+            (truth / 1e6, "megabytes", "your answer is in MB: give bytes"),
             (
                 (ring.latency - log) * a / ((log - ring.bandwidth) * b),
                 "tree-one-way",
@@ -203,8 +207,8 @@ def where_the_ring_overtakes(ranks: int = 64, microseconds: float = 5, gigabytes
                 f"the ring has two halves: {2 * (ranks - 1)} steps, not {ranks - 1}",
             ),
             (f"near(value, {two_more_steps}, {5e-4 * two_more_steps})", "d-steps", "the ring has 2(D-1) steps, not 2D"),
-            (truth / 1e3, "kilobytes", "this is in thousands of bytes: give bytes"),
-            (8 * truth, "bits", "this is in bits: give bytes"),
+            (truth / 1e3, "kilobytes", "your answer is in thousands of bytes: give bytes"),
+            (8 * truth, "bits", "your answer is in bits: give bytes"),
             (truth / 8, "bits-a-second", f"the links carry {gigabytes:g} gigabytes a second, not gigabits"),
             (
                 (ring.latency - natural) * a / ((natural - ring.bandwidth) * b),
@@ -234,7 +238,7 @@ def where_the_ring_overtakes(ranks: int = 64, microseconds: float = 5, gigabytes
     points=3,
 )
 def five_broken_rings(answer: object) -> Feedback:
-    """Judge the named faults, each on its own. A ring's result is compared with the result that the named fault would give."""
+    """Judge the fault that a student names for each ring. Each ring's result is compared with the result that this fault would give."""
     faults = _filled_in(answer, LETTERS, 'a fault for each of the rings A to E, {"A": "...", ...}')
     found: dict[str, tuple[str, str] | None] = {}
     for letter, text in faults.items():
@@ -257,7 +261,7 @@ def five_broken_rings(answer: object) -> Feedback:
     points=2,
 )
 def what_a_check_lets_through(answer: object) -> Feedback:
-    """Judge which faulty rings pass which check, each check on its own, by running all checks on all rings."""
+    """Judge which faulty rings pass each of four checks. The right answers come from running every check on every ring."""
     letters = _filled_in(answer, CHECKS, 'letters, or "none", for "equal", "bytes", "same" and "mean"')
     found: dict[str, tuple[str, str] | None] = {}
     for check, value in letters.items():
@@ -291,18 +295,18 @@ def what_a_check_lets_through(answer: object) -> Feedback:
     lesson="D-1 steps add up and D-1 steps pass the results on; from step 1 on a rank sends the chunk that it has just received",
 )
 def build_a_ring(result: tuple[Any, Messages], values: Any) -> Feedback:
-    """Judge the averages and the messages of a ring of one size."""
+    """Judge a student's averages and messages for one case."""
     return judge_ring(result, values)
 
 
 def _filled_in(answer: object, names: Any, what: str) -> dict[str, Any]:
-    """Return the parts of an answer that have been filled in, by name. An empty list is filled in: it means none."""
+    """Return the filled-in entries of an answer, by name. An empty list counts as filled in, with the meaning "none"."""
     given = require_entries(dict.fromkeys(names) | answer if isinstance(answer, dict) else answer, names, what)
     return {name: given[name] for name in names if given[name] is not None and str(given[name]).strip()}
 
 
 def _part_by_part(found: dict[str, tuple[str, str] | None], names: Any, what: str, lesson: str) -> Feedback:
-    """Return the feedback on the parts of an answer: the code and the sentence of each wrong part, None for each right one."""
+    """Return the feedback on all entries of an answer. ``found`` has None for a right entry, code and sentence for a wrong one."""
     good = [name for name in names if name in found and found[name] is None]
     faults = [fault for name in names if (fault := found.get(name))]
     left = [name for name in names if name not in found]
@@ -333,7 +337,7 @@ def _passes(check: str, letter: str) -> bool:
 
 
 def _letters(value: object, check: str) -> set[str]:
-    """Return the rings that are named as passing a check."""
+    """Return the letters of the rings that, by the student's answer, pass a check."""
     text = "".join(value) or "none" if isinstance(value, list) and all(isinstance(each, str) for each in value) else value
     letters = require_text(text, f"what passes the check {check!r}", "AB").upper().replace(",", "").replace(" ", "")
     if letters == "NONE":

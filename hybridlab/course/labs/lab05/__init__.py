@@ -1,1 +1,1 @@
-"""Lab 5, wire formats: its tasks and builds."""
+"""Lab 5, wire formats: its tasks, and the data of its coding tasks ("builds")."""

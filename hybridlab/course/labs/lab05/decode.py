@@ -1,4 +1,4 @@
-"""The codes and scales that a student's decode is tried with, programs with a known mistake, and twists."""
+"""The coding task ("build") ``decode`` of lab 5: the codes and scales to try, known mistakes, and changes of the task ("twists")."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -23,7 +23,7 @@ from hybridlab.course.labs.lab05.messages import (
 
 
 def packets(rng: np.random.Generator) -> Iterator[Case]:
-    """Yield codes and scales from one number up: a scale of 0, short last blocks, and no numbers."""
+    """Yield codes and scales of many sizes, with scales of 0, with short last blocks, and without numbers."""
     yield Case((np.array([0, 0, 0], np.int8), np.zeros(2, np.float32), 2), "3 zeros in blocks of 2")
     for size, block in SIZES:
         scales = (10.0 ** rng.uniform(-4, 2, -(-size // block))).astype(np.float32)
@@ -33,71 +33,72 @@ def packets(rng: np.random.Generator) -> Iterator[Case]:
 
 
 def decoded_numbers(result: Any) -> np.ndarray[Any, Any]:
-    """Return the numbers that a student's function decoded, or raise."""
+    """Return the numbers that a student's function decoded, or raise an error if their type is wrong."""
     return array(result, "the numbers", np.float64, ": convert the codes to float64 before the product")
 
 
 MISTAKES = (
     KnownMistake(
         "not-scaled",
-        "these are the codes: each is multiplied by the scale of its block",
+        "your result is the codes: multiply each code by the scale of its block",
         lambda codes, scales, block: codes * 1.0,
         under={
-            "peaks": "these are the codes: each is multiplied by the largest magnitude of its block, and divided by 127",
-            "factors": "these are the codes: each is multiplied by 1 / (the number in `scales`)",
+            "peaks": "your result is the codes: multiply each code by the largest magnitude of its block, and divide by 127",
+            "factors": "your result is the codes: multiply each code by 1 / (the number in `scales`)",
         },
     ),
     KnownMistake(
         "first-scale-alone",
-        "all numbers have the scale of the first block: each block has its own",
+        "all your numbers have the scale of the first block: each block has a scale of its own",
         lambda codes, scales, block: codes * of_each(scales[:1], max(len(codes), 1), len(codes)),
-        under={"short-block-first": "all numbers have the scale of the last block: each block has its own"},
+        under={"short-block-first": "all your numbers have the scale of the last block: each block has a scale of its own"},
     ),
     KnownMistake(
         "scales-in-turn",
-        "the scales alternate from number to number: the first `block` numbers share the first scale",
+        "your scales alternate from number to number: the first `block` numbers share the first scale",
         lambda codes, scales, block: codes * np.resize(scales.astype(float), len(codes)),
         under=dict.fromkeys(
-            ("last-scale-first", "short-block-first"), "the scales alternate from number to number: the numbers of a block share one scale"
+            ("last-scale-first", "short-block-first"), "your scales alternate from number to number: the numbers of a block share one scale"
         ),
     ),
     KnownMistake(
         "divided-again",
-        "the scale is the largest magnitude / 127 already: do not divide by 127 again",
+        "you divide by 127: the scale is the largest magnitude / 127 already",
         lambda codes, scales, block: codes * of_each(scales, block, len(codes)) / 127,
-        under={"peaks": None, "factors": "1 / scale has the 127 already: do not divide by 127 again"},
+        under={"peaks": None, "factors": "you divide by 127: 1 / scale is 127 / (largest magnitude) already"},
     ),
     KnownMistake(
         "whole-numbers",
-        "the products are cut to whole numbers: make them float64",
+        "your products are cut to whole numbers: make them float64",
         lambda codes, scales, block: np.trunc(codes * of_each(scales, block, len(codes))),
-        under={"factors": "the results are cut to whole numbers: make them float64"},
+        under={"factors": "your results are cut to whole numbers: make them float64"},
     ),
     KnownMistake(
         "without-signs",
-        "a negative code gives a negative number",
+        "your numbers have lost the signs: a negative code gives a negative number",
         lambda codes, scales, block: np.abs(codes * of_each(scales, block, len(codes))),
-        under={"unsigned": "a code below 128 gives a negative number"},
+        under={"unsigned": "your numbers have lost the signs: a code below 128 gives a negative number"},
     ),
     KnownMistake(
         "scales-modulo",
-        "the number at place i is in block i // block; i % block is its place inside the block",
+        "you use i % block, the place of number i inside its block: number i is in block i // block",
         lambda codes, scales, block: codes * scales.astype(float)[np.arange(len(codes)) % min(block, max(len(scales), 1))],
         under={
-            "short-block-first": "counted from the end, from 0 on, number i is in block i // block; i % block is its place inside the block"
+            "short-block-first": "you use i % block, the place of number i inside its block: with i and blocks counted from the end, "
+            "number i is in block i // block"
         },
     ),
     KnownMistake(
         "largest-scale",
-        "all numbers have the largest of the scales: each block has its own",
+        "all your numbers have the largest scale: each block has a scale of its own",
         lambda codes, scales, block: codes * float(scales.max(initial=0)),
-        under={"factors": "all numbers have the smallest of the numbers in `scales`: each block has its own"},
+        under={"factors": "all your numbers have the smallest number in `scales`: each block has a number of its own"},
     ),
     KnownMistake(
         "short-block-lost",
-        "the last block can have fewer numbers than the others, and they are decoded, too",
+        "your result lacks the short last block: a block with fewer numbers than the others is decoded, too",
         lambda codes, scales, block: (codes * of_each(scales, block, len(codes)))[: len(codes) // block * block],
-        under={"short-block-first": "the first block can have fewer numbers than the others, and they are decoded, too"},
+        under={"short-block-first": "your result lacks the short first block: a block with fewer numbers than the others is decoded, too"},
     ),
     KnownMistake(
         "equal-parts",

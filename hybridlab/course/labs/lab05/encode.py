@@ -1,4 +1,4 @@
-"""The messages that a student's encode is tried with, programs with a known mistake, and twists."""
+"""The coding task ("build") ``encode`` of lab 5: the messages to try, known mistakes, and changes of the task ("twists")."""
 
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -31,7 +31,7 @@ from hybridlab.errors import HybridLabError
 
 
 def messages(rng: np.random.Generator) -> Iterator[Case]:
-    """Yield messages from one number up: zeros, short last blocks, a block of zeros, very large and very small numbers, and NaN."""
+    """Yield messages of many sizes, with zeros, short last blocks, a block of zeros, very large and very small numbers, and NaN."""
     yield Case((np.array([2.54, 0.033]), 2), "the numbers 2.54 and 0.033 in one block")
     yield Case((np.array([-2.54, 0.033]), 4), "the numbers -2.54 and 0.033 in blocks of 4")
     for size, block in SIZES:
@@ -49,19 +49,22 @@ def messages(rng: np.random.Generator) -> Iterator[Case]:
 
 
 def _with_zeros(call: Callable[..., Any], values: Floats, block: int) -> Any:
-    """Return what a function returns for a message with a block of zeros. A NaN in silence would become the right code, 0."""
+    """Return the result of a student's function for a message with a block of zeros. A division by zero raises an error.
+
+    Without the error, numpy would turn 0 / 0 into NaN, and the conversion to int8 would turn NaN into the right code, 0.
+    """
     try:
         return call(strict(values), block)
     except HybridLabError as why:
         error = why.__context__
         not_a_number = isinstance(error, ValueError) and "nan" in str(error).lower()  # Python refuses to round NaN
         if why.code == "raises" and (not_a_number or isinstance(error, (ArithmeticError, RuntimeWarning))):
-            raise HybridLabError(f"{why}; the scale of a block of zeros is 0, and nothing may be divided by it", "zero-divided") from None
+            raise HybridLabError(f"{why}; the scale of a block of zeros is 0: do not divide by this scale", "zero-divided") from None
         raise
 
 
 def codes_and_scales(result: Any) -> Encoded:
-    """Return the codes and the scales that a student's function returned, or raise."""
+    """Return the codes and the scales that a student's function returned, or raise an error if their types are wrong."""
     codes, scales = pair(result, "the codes and the scales")
     if getattr(scales, "dtype", None) == np.int8 and getattr(codes, "dtype", None) != np.int8:
         raise HybridLabError("the two results are swapped: return the codes first, then the scales", "swapped")
@@ -69,7 +72,7 @@ def codes_and_scales(result: Any) -> Encoded:
 
 
 def _blockwise(rule: Callable[[Floats], tuple[Any, float]]) -> Callable[[Floats, int], Encoded]:
-    """Return a program that encodes each block by a rule of its own, which returns the codes and the scale."""
+    """Return a program that encodes each block with ``rule``. The rule takes the numbers of a block and returns codes and scale."""
 
     def encode(values: Floats, block: int) -> Encoded:
         pairs = [rule(values[start : start + block]) for start in range(0, len(values), block)]
@@ -85,12 +88,12 @@ def _steps(part: Floats, scale: float) -> Floats:
 
 
 def _rounded_by(rounding: Callable[[Floats], Floats]) -> Callable[[Floats, int], Encoded]:
-    """Return a program that makes whole numbers of the codes in another way."""
+    """Return a program that rounds the codes to whole numbers with ``rounding``."""
     return _blockwise(lambda part: (rounding(_steps(part, peak(part) / 127)), peak(part) / 127))
 
 
 def _scaled_by(scale_of: Callable[[Floats], float]) -> Callable[[Floats, int], Encoded]:
-    """Return a program that finds the scale of a block in another way."""
+    """Return a program that computes the scale of each block with ``scale_of``."""
     return _blockwise(lambda part: (np.rint(_steps(part, scale_of(part))), scale_of(part)))
 
 
@@ -103,55 +106,57 @@ def _in_equal_parts(values: Floats, block: int) -> Encoded:
 
 
 MISTAKES = (
-    KnownMistake("rounded-down", "a code is rounded to the nearest whole number, not down", _rounded_by(np.floor)),
+    KnownMistake("rounded-down", "your codes are rounded down: round them to the nearest whole number", _rounded_by(np.floor)),
     KnownMistake(
         "cut-off",
-        "the conversion to int8 cuts off the fraction: round to the nearest whole number first",
+        "your conversion to int8 cuts off the fraction: round to the nearest whole number first",
         _rounded_by(np.trunc),
-        under={"unsigned": "the conversion to a whole number cuts off the fraction: round to the nearest whole number first"},
+        under={"unsigned": "your conversion to a whole number cuts off the fraction: round to the nearest whole number first"},
     ),
     KnownMistake(
         "128-codes",
-        "there are 127 codes on either side of zero, not 128: in int8 the code 128 becomes -128",
+        "your codes go up to 128: there are 127 codes on either side of zero, and in int8 the code 128 becomes -128",
         _scaled_by(lambda part: peak(part) / 128),
-        under={"unsigned": "before 128 is added, there are 127 codes on either side of zero, not 128"},
+        under={"unsigned": "your codes go up to 128 before 128 is added: there are 127 codes on either side of zero"},
     ),
     KnownMistake(
         "255-codes",
-        "the codes have a sign: there are 127 on either side of zero, not 255",
+        "your codes go up to 255: codes have a sign, and there are 127 on either side of zero",
         _scaled_by(lambda part: peak(part) / 255),
-        under={"unsigned": "zero has the code 128: there are 127 codes on either side of it, not 255"},
+        under={"unsigned": "your scales are for 255 codes: zero has the code 128, and there are 127 codes on either side of 128"},
     ),
     KnownMistake(
         "scale-of-the-mean",
-        "the scale comes from the largest magnitude of the block, not from the mean",
+        "your scales come from the mean of the magnitudes: take the largest magnitude of the block",
         _scaled_by(lambda part: float(np.abs(part).mean()) / 127),
     ),
     KnownMistake(
         "largest-with-sign",
-        "the largest magnitude can belong to a negative number: take the absolute values first",
+        "you take the largest number: the largest magnitude can belong to a negative number, so take the absolute values first",
         _scaled_by(lambda part: float(part.max()) / 127),
     ),
     KnownMistake(
         "one-scale",
-        "this is one scale for the whole message: each block has a scale of its own",
+        "your function has one scale for the whole message: each block has a scale of its own",
         lambda values, block: _rounded_by(np.rint)(values, max(len(values), 1)),
     ),
     KnownMistake(
         "short-block-lost",
-        "the last block can have fewer numbers than the others, and it is sent, too",
+        "your message lacks its short last block: a block with fewer numbers than the others is sent, too",
         lambda values, block: _rounded_by(np.rint)(values[: len(values) // block * block], block),
-        under={"short-block-first": "the first block can have fewer numbers than the others, and it is sent, too"},
+        under={"short-block-first": "your message lacks its short first block: a block with fewer numbers than the others is sent, too"},
     ),
     KnownMistake(
         "without-signs",
-        "a negative number has a negative code: take magnitudes for the scale alone",
+        "your codes have lost the signs: a negative number has a negative code, so take magnitudes for the scale alone",
         _blockwise(lambda part: (np.rint(_steps(np.abs(part), peak(part) / 127)), peak(part) / 127)),
-        under={"unsigned": "a negative number has a code below 128: take magnitudes for the scale alone"},
+        under={
+            "unsigned": "your codes have lost the signs: a negative number has a code below 128, so take magnitudes for the scale alone"
+        },
     ),
     KnownMistake(
         "half-added",
-        "x + 0.5, cut off, is the nearest whole number for positive x alone: -1.2 + 0.5 becomes 0, not -1",
+        "you add 0.5 and cut off the fraction: this rounds to the nearest only for positive x, and -1.2 + 0.5 becomes 0, not -1",
         _rounded_by(lambda steps: np.trunc(steps + 0.5)),
     ),
     KnownMistake(

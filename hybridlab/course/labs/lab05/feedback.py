@@ -1,4 +1,4 @@
-"""The gradients and residuals that a student's error feedback is tried with, programs with a known mistake, and twists."""
+"""The coding task ("build") ``with_feedback`` of lab 5: gradients to try, known mistakes, and changes of the task ("twists")."""
 
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
@@ -25,7 +25,7 @@ STEPS = 200
 
 
 def gradients(rng: np.random.Generator) -> Iterator[Case]:
-    """Yield gradients and residuals from one number up, then many steps with the same gradient."""
+    """Yield gradients and residuals of many sizes, then a gradient for many steps."""
     yield Case((np.array([2.54, 0.013]), np.zeros(2), 2), "the gradient [2.54, 0.013] and no residual, in one block")
     yield Case((np.array([2.54, 0.013]), np.array([0.0, 0.009]), 2), "the gradient [2.54, 0.013] and the residual [0, 0.009], in one block")
     yield Case((np.zeros(3), np.zeros(3), 2), "3 zeros in blocks of 2, and no residual")
@@ -37,7 +37,7 @@ def gradients(rng: np.random.Generator) -> Iterator[Case]:
 
 
 class Average(NamedTuple):
-    """What a student's function sent on average over many steps with the same gradient."""
+    """The mean of the values that a student's function sends in many steps with the same gradient."""
 
     sent: Floats
 
@@ -51,19 +51,19 @@ def _many_steps(function: Callable[..., Any], gradient: Floats, residual: Floats
 
 
 def sent_and_left(result: Any) -> Encoded:
-    """Return what is sent and the new residual, or raise."""
+    """Return the sent values and the new residual from a student's result, or raise an error if their types are wrong."""
     sent, left = pair(result, "what is sent and the new residual")
     codes = ": these are codes; return what they decode to" if getattr(sent, "dtype", None) == np.int8 else ""
     return array(sent, "the values that are sent", np.float64, codes), array(left, "the residuals", np.float64)
 
 
 def step_or_average(result: Any) -> Encoded | Average:
-    """Return the result of one step or of many steps, or raise."""
+    """Return a student's result of one step, or the mean of many steps. Raise an error if a type is wrong."""
     return result if isinstance(result, Average) else sent_and_left(result)
 
 
 def _sent_and_rest(wanted: Floats, sent: Floats) -> Encoded:
-    """Return what is sent, and what is left of what should have been sent."""
+    """Return the sent values and the new residual: the wanted values minus the sent values."""
     return sent, wanted - sent
 
 
@@ -80,11 +80,11 @@ MISTAKES = (
     ),
     KnownMistake(
         "old-residual-left-out",
-        "the new residual is what is left of the gradient and the old residual together, not of the gradient alone",
+        "your new residual lacks the old one: subtract what was sent from the gradient and the old residual together",
         lambda gradient, residual, block: (sent := through_int8(gradient + residual, block), gradient - sent),
         under={
-            "sent-too-much": "the new residual is what was sent minus (gradient minus old residual), not minus the gradient alone",
-            **dict.fromkeys(HALVES, "half of the old residual is missing in the new one: it belongs to what should have been sent"),
+            "sent-too-much": "your new residual lacks the old one: it is what was sent minus (gradient minus old residual)",
+            **dict.fromkeys(HALVES, "your new residual lacks half of the old one: this half belongs to what should have been sent"),
         },
     ),
     KnownMistake(
@@ -98,36 +98,38 @@ MISTAKES = (
     ),
     KnownMistake(
         "residual-subtracted",
-        "the old residual was not sent yet, so it is added to the gradient, not subtracted",
+        "you subtract the old residual: it was not sent yet, so add it to the gradient",
         lambda gradient, residual, block: (sent := through_int8(gradient - residual, block), gradient - residual - sent),
         under={
-            "sent-too-much": "the old residual was sent too much, so it is subtracted from the gradient, not added",
-            **dict.fromkeys(HALVES, "the old residual was not sent yet, so half of it is added to the gradient, not subtracted"),
+            "sent-too-much": "you add the old residual: it was sent too much, so subtract it from the gradient",
+            **dict.fromkeys(HALVES, "you subtract half of the old residual: it was not sent yet, so add half of it to the gradient"),
         },
     ),
     KnownMistake(
         "residual-is-gradient",
-        "the new residual is only what rounding has left: subtract what was sent",
+        "your new residual contains what was sent: it is only what rounding has left, so subtract what was sent",
         lambda gradient, residual, block: (through_int8(gradient + residual, block), gradient + residual),
         under={
-            "sent-too-much": "the new residual is only what was sent too much: it begins with what was sent",
-            "doubled-residual": "the new residual is twice what rounding has left: subtract what was sent",
+            "sent-too-much": "your new residual lacks what was sent: it is what was sent minus what should have been sent",
+            "doubled-residual": "your new residual contains what was sent: it is twice what rounding has left, so subtract what was sent",
         },
     ),
     KnownMistake(
         "counted-twice",
-        "the old residual is in the sum already: do not add it to the new one again",
+        "you count the old residual twice: it is in the sum already, so do not add it to the new residual",
         lambda gradient, residual, block: (sent := through_int8(gradient + residual, block), gradient + 2 * residual - sent),
         under={
-            "sent-too-much": "the old residual is in the difference already: do not add it to the new one again",
-            **dict.fromkeys(HALVES, "half of the old residual is in the sum already: do not add it to the new one again"),
+            "sent-too-much": "you count the old residual twice: it is in the difference already, so do not add it to the new residual",
+            **dict.fromkeys(
+                HALVES, "you count the old residual twice: half of it is in the sum already, so do not add it to the new residual"
+            ),
         },
     ),
     KnownMistake(
         "no-residual",
-        "a residual of zeros forgets what rounding has left",
+        "your new residual is always 0: it must hold what rounding has left",
         lambda gradient, residual, block: (through_int8(gradient + residual, block), np.zeros(len(gradient))),
-        under={"sent-too-much": "a residual of zeros forgets what rounding has added"},
+        under={"sent-too-much": "your new residual is always 0: it must hold what rounding has added"},
     ),
     KnownMistake(
         "swapped",
@@ -137,7 +139,7 @@ MISTAKES = (
     ),
     KnownMistake(
         "one-scale",
-        "this is one scale for the whole message: give `block` to encode and decode",
+        "your function has one scale for the whole message: give `block` to encode and decode",
         lambda gradient, residual, block: _sent_and_rest(gradient + residual, through_int8(gradient + residual, max(len(gradient), 1))),
     ),
     KnownMistake(
@@ -164,9 +166,9 @@ MISTAKES = (
     ),
     KnownMistake(
         "not-rounded",
-        "nothing has been rounded here: send what the codes of the sum decode to",
+        "you send the sum without rounding: encode the sum, and send the decoded numbers",
         lambda gradient, residual, block: _sent_and_rest(gradient + residual, gradient + residual),
-        under={"sent-too-much": "nothing has been rounded here: send what the codes of the difference decode to"},
+        under={"sent-too-much": "you send the difference without rounding: encode the difference, and send the decoded numbers"},
     ),
 )
 
@@ -176,7 +178,7 @@ EXAMPLES = (
         (np.array([127.0, 0.0, 63.5]), np.array([0.0, 0.25, 0.0])),
     ),
 )
-NEGATIVE = taken_from(lambda case: 0)  # 0 stays 0; a product with -1 makes it -0.0
+NEGATIVE = taken_from(lambda case: 0)  # 0 - x, because -1 * 0.0 would be -0.0
 TWISTS = (
     Twist(
         "sent-too-much",

@@ -1,4 +1,4 @@
-"""What the builds of lab 5 share: sizes of messages, how arrays in a result are read, and INT8 with a scale for each block."""
+"""Functions for the three coding tasks ("builds") of lab 5: sizes of messages, reading of arrays, INT8 with a scale for each block."""
 
 from collections.abc import Callable
 from typing import Any
@@ -12,20 +12,23 @@ from hybridlab.course.checking.maps import REVERSED, at, exchanged, of_value, re
 from hybridlab.errors import HybridLabError
 from hybridlab.wire import WireFormat
 
-SIZES = ((1, 1), (2, 1), (3, 2), (4, 8), (5, 4), (12, 4), (100, 7), (256, 256), (1000, 256))  # numbers, and the block
-NOT_BLOCKS = "np.array_split makes blocks of nearly the same length: here every block but the {short} has `block` numbers"
+SIZES = ((1, 1), (2, 1), (3, 2), (4, 8), (5, 4), (12, 4), (100, 7), (256, 256), (1000, 256))  # numbers in a message, numbers in a block
+NOT_BLOCKS = "your blocks have nearly the same length, as from np.array_split: here every block but the {short} has `block` numbers"
 
 Encoded = tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]
 
 
 def in_blocks(size: int, block: int) -> str:
-    """Return words for a message, with the length of its last block if that is short."""
+    """Return words for the size of a message and of its blocks, and for the length of a shorter last block."""
     short = f", of which the last has {size % block}" if size > block and size % block else ""
     return f"{counted(size, 'number')} in blocks of {block}{short}"
 
 
 def array(value: Any, what: str, kind: type, hint: str = "") -> np.ndarray[Any, Any]:
-    """Return an array with one axis and numbers of one type, or raise an error that calls it ``what``; ``hint`` is for a wrong type."""
+    """Return ``value`` as an array if it has one axis and the type ``kind``. Else raise an error.
+
+    ``what`` names the value in the error. ``hint`` ends the error about a wrong type.
+    """
     if not isinstance(value, np.ndarray):
         kind_of = type(value).__name__[:40]
         raise HybridLabError(f"{what} must be a numpy array, but are {'an' if kind_of[0] in 'aeiou' else 'a'} {kind_of}", "not-an-array")
@@ -37,14 +40,14 @@ def array(value: Any, what: str, kind: type, hint: str = "") -> np.ndarray[Any, 
 
 
 def pair(result: Any, what: str) -> tuple[Any, Any]:
-    """Return the two results of a student's function, or raise an error that calls them ``what``."""
+    """Return the two results of a student's function, or raise an error in which ``what`` names them."""
     if not isinstance(result, (tuple, list)) or len(result) != 2:
-        raise HybridLabError(f"the function returns two arrays, {what}: end it with `return` and both names", "not-a-pair")
+        raise HybridLabError(f"the function returns two arrays, {what}: end the function with `return` and both names", "not-a-pair")
     return result[0], result[1]
 
 
 def without_the_library(call: Callable[..., Any], *arguments: Any) -> Any:
-    """Return what a function returns that does not call the library's own INT8."""
+    """Return the result of a student's function. A call of the library's own INT8 raises an error."""
 
     def refuse(*_: Any, **__: Any) -> Any:
         raise HybridLabError("write INT8 with numpy in this task, not with the library", "library-called")
@@ -54,17 +57,17 @@ def without_the_library(call: Callable[..., Any], *arguments: Any) -> Any:
 
 
 def peak(part: Floats) -> float:
-    """Return the largest magnitude."""
+    """Return the largest magnitude of the numbers."""
     return float(np.abs(part).max())
 
 
 def of_each(scales: np.ndarray[Any, Any], block: int, size: int) -> Floats:
-    """Return the scale for each number, as float64."""
+    """Return the scale of each number, as float64, shape (size,). All numbers of a block have the same scale."""
     return np.repeat(scales.astype(np.float64), block)[:size]
 
 
 def there_are(count: int, thing: str) -> str:
-    """Return words for how many there are.
+    """Return words for a count of things.
 
     >>> there_are(1, "scale"), there_are(2, "block")
     ('there is 1 scale', 'there are 2 blocks')
@@ -73,7 +76,7 @@ def there_are(count: int, thing: str) -> str:
 
 
 def through_int8(values: Floats, block: int) -> Floats:
-    """Return what a message in INT8 decodes to."""
+    """Return the numbers after encoding to INT8 and decoding."""
     wire = WireFormat("INT8", block=block)
     return wire.decode(wire.encode(values)).astype(np.float64)
 
@@ -104,4 +107,4 @@ UNSIGNED = of_value(lambda codes: _plus_128(codes, np.int8, np.uint8), lambda co
 INVERSE = of_value(_inverse, _inverse)
 BOTH_REVERSED = at(0, REVERSED).then(at(1, REVERSED))
 OTHER_FIRST = exchanged((1, 0))
-LOSS_SCALE = 8  # a power of 2: the product has no rounding
+LOSS_SCALE = 8  # multiplying a float by a power of 2 causes no rounding error

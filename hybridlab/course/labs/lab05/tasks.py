@@ -1,4 +1,4 @@
-"""Lab 5, wire formats: the tasks and the feedback on their answers."""
+"""Lab 5, wire formats: the tasks, and the feedback on answers to them."""
 
 from typing import Any
 
@@ -19,8 +19,8 @@ from hybridlab.errors import HybridLabError
 from hybridlab.wire import LARGEST_NUMBER, Packet, WireFormat
 
 ALGORITHMS = {"ring": ring_all_reduce, "one-shot": one_shot_all_reduce}
-ROUNDED = 1e-6  # a share: what rounding to float32 may change
-HALF_A_SCALE = 0.5001  # in scales: half a scale, and what rounding the scale to float32 may add
+ROUNDED = 1e-6  # a share of a number: the largest error that rounding to float32 may cause
+HALF_A_SCALE = 0.5001  # in units of the scale: 0.5, and a margin for the rounding of the scale to float32
 
 
 @build_task(
@@ -39,7 +39,7 @@ HALF_A_SCALE = 0.5001  # in scales: half a scale, and what rounding the scale to
     lesson="one scale a block, and each number is at most half a scale from what its code decodes to",
 )
 def build_encode(result: Encoded, values: Floats, block: int) -> Feedback:
-    """Judge a message: the scales of the library, and codes that decode to within half a scale of each number."""
+    """Judge a student's scales, which must be those of the library, and codes, which must decode to within half a scale of each number."""
     codes, scales = result
     wanted = WireFormat("INT8", block=block).encode(values).scales
     if len(codes) != len(values):
@@ -71,7 +71,7 @@ def build_encode(result: Encoded, values: Floats, block: int) -> Feedback:
     draws={"stages": (3, 4, 5, 8), "replicas": (5, 6, 8, 10), "size": (1200, 2400, 3600)},
 )
 def count_the_bytes(stages: int = 4, replicas: int = 6, size: int = 1200) -> Question:
-    """Ask for the bytes that the rings of a mesh send in INT8, with one scale a message. The chunks are equal."""
+    """Ask for the bytes that the rings of a mesh send in INT8, with one scale a message. All chunks have the same length."""
     steps, chunk = 2 * (replicas - 1), size // replicas
     truth = stages * formulas.ring_bytes(replicas, size, itemsize=1, scale_bytes=4)
     nbytes = Number(
@@ -79,22 +79,26 @@ def count_the_bytes(stages: int = 4, replicas: int = 6, size: int = 1200) -> Que
         truth,
         hint="not {value} bytes: count the steps of a ring, the bytes that its ranks send in one step, and the rings",
         mistakes=[
-            (stages * steps * size, "no-scales", "the scales are missing: each message has one, and it takes 4 bytes"),
-            (truth / stages, "one-ring-alone", f"this is the ring of one stage: there are {stages}"),
-            (truth / 2, "one-half", "this is one half of the ring: the all-gather sends as many messages as the reduce-scatter"),
-            (truth / (stages * replicas), "one-device-alone", f"this is one device: there are {stages * replicas}"),
+            (stages * steps * size, "no-scales", "your answer lacks the scales: each message has one scale of 4 bytes"),
+            (truth / stages, "one-ring-alone", f"your answer has the bytes of the ring of one stage: there are {stages} rings"),
+            (truth / 2, "one-half", "your answer has one half of the ring: the all-gather sends as many messages as the reduce-scatter"),
+            (
+                truth / (stages * replicas),
+                "one-device-alone",
+                f"your answer has the bytes of one device: there are {stages * replicas} devices",
+            ),
             (
                 stages * 2 * replicas * replicas * (chunk + 4),
                 "d-steps",
-                "a ring takes 2(D-1) steps: after D-1 of them every chunk is complete",
+                "your answer has 2D steps: a ring takes 2(D-1) steps, because after D-1 of them every chunk is complete",
             ),
             (
                 stages * steps * replicas * (size + 4),
                 "not-cut",
-                f"a message carries one chunk, which is {chunk} of the {size:,} numbers",
+                f"in your answer a message carries all {size:,} numbers: a message carries one chunk, {chunk} of them",
             ),
-            (2 * stages * steps * size, "fp16", "this is FP16, with 2 bytes a number and no scales"),
-            (4 * stages * steps * size, "fp32", "this is FP32, with 4 bytes a number and no scales"),
+            (2 * stages * steps * size, "fp16", "your answer is for FP16, with 2 bytes a number and no scales"),
+            (4 * stages * steps * size, "fp32", "your answer is for FP32, with 4 bytes a number and no scales"),
         ],
         example="2448",
     )
@@ -121,7 +125,7 @@ def count_the_bytes(stages: int = 4, replicas: int = 6, size: int = 1200) -> Que
     lesson="each number is its code times the scale of its block",
 )
 def build_decode(values: Floats, codes: np.ndarray[Any, Any], scales: np.ndarray[Any, Any], block: int) -> Feedback:
-    """Judge the numbers of a message: within the rounding to float32, they are those of the library."""
+    """Judge a student's decoded numbers. They must equal the numbers of the library up to rounding to float32."""
     if len(values) != len(codes):
         return wrong("wrong-length", f"{there_are(len(values), 'number')} for {counted(len(codes), 'code')}")
     wire = WireFormat("INT8", block=block)
@@ -148,28 +152,32 @@ def predict_the_error(ranks: int = 12, block: int = 256) -> Question:
         truth,
         hint="the NMSE is not {value:.2g}: the law is c²/(12·127²)·((D-1)/2 + 1), and your number may be off by 6 %",
         mistakes=[
-            (of_four, "four-ranks", f"this is the error on 4 ranks: a ring of {ranks} rounds its sums more often"),
+            (of_four, "four-ranks", f"your answer is the error on 4 ranks: a ring of {ranks} rounds its sums more often"),
             (
                 ranks / 4 * of_four,
                 "proportional",
                 f"{ranks} / 4 times the ranks do not give {ranks} / 4 times the error: the term 1 of (D-1)/2 + 1 does not grow",
             ),
-            (one, "one-rounding", "this is q, the error of one rounding: a ring rounds in each step"),
+            (one, "one-rounding", "your answer is q, the error of one rounding: a ring rounds in each step"),
             (
                 (ranks - 1) / 3 * of_four,
                 "one-left-out",
-                f"the error of 4 ranks is not scaled by {ranks - 1}/3: the law has (D-1)/2 + 1, and the 1 belongs to both",
+                f"you scale the error of 4 ranks by {ranks - 1}/3: the law has (D-1)/2 + 1, and the term 1 is there for any D",
             ),
-            (one * (ranks - 1) / 2, "no-last-rounding", "this lacks the term 1 of the law: the finished chunk is rounded as well"),
-            (one * ranks, "full-roundings", "not every rounding has the full error: the sum of k ranks is k/D of the final sum"),
+            (one * (ranks - 1) / 2, "no-last-rounding", "your answer lacks the term 1 of the law: the finished chunk is rounded as well"),
+            (
+                one * ranks,
+                "full-roundings",
+                "in your answer every rounding has the full error: the sum of k ranks is only k/D of the final sum",
+            ),
             (
                 formulas.int8_one_shot_nmse(ranks, crest),
                 "one-shot",
-                "this is the one-shot all-reduce, whose error stays below two roundings",
+                "your answer is the error of the one-shot all-reduce, which stays below that of two roundings",
             ),
-            (2 * truth, "stochastic", "this is stochastic rounding: rounding to the nearest has half of that error"),
-            (truth**0.5, "root", "this is the square root of the NMSE, which is a mean square"),
-            ((ranks / 4) ** 2 * of_four, "squared", "the NMSE grows with D, not with its square"),
+            (2 * truth, "stochastic", "your answer is the error of stochastic rounding: rounding to the nearest has half of this error"),
+            (truth**0.5, "root", "your answer is the square root of the NMSE: the NMSE is a mean square"),
+            ((ranks / 4) ** 2 * of_four, "squared", "your answer grows with the square of D: the NMSE grows with D"),
         ],
         relative=0.06,
         example="0.0002",
@@ -186,7 +194,10 @@ def predict_the_error(ranks: int = 12, block: int = 256) -> Question:
     points=2,
 )
 def a_wire_format_on_a_budget(answer: object) -> Feedback:
-    """Judge an all-reduce, a format and a block by running them: 32 ranks, 65,536 numbers, 128 KiB a rank, NMSE 1e-4."""
+    """Judge an all-reduce, a wire format and a block by running them on 32 ranks with 65,536 numbers each.
+
+    A rank may send at most 128 KiB, and the NMSE may be at most 1e-4.
+    """
     ranks, size, budget, most = 32, 65_536, 128 * 1024, 1e-4
     algorithm, wire = _all_reduce_and_wire(answer)
     result = _all_reduced(algorithm, wire, ranks, size)
@@ -201,7 +212,7 @@ def a_wire_format_on_a_budget(answer: object) -> Feedback:
         why = (
             "a ring of 32 ranks rounds its sums 31 times and the finished chunks once more"
             if algorithm == "ring"
-            else "fewer numbers to a scale make a smaller scale"
+            else "a block with fewer numbers has a smaller scale"
         )
         sentences.append(f"the error is {error / most:.1f} times too large: {why}")
     summary = f"{wire} by {algorithm}: {nbytes:,} bytes a rank, NMSE {error:.1e}"
@@ -211,7 +222,7 @@ def a_wire_format_on_a_budget(answer: object) -> Feedback:
 
 
 def _all_reduce_and_wire(answer: object) -> tuple[str, WireFormat]:
-    """Return the algorithm and the wire format of an answer, or raise. The scales are in FP16."""
+    """Return the algorithm and the wire format of an answer, or raise an error. INT8 has its scales in FP16."""
     parts = require_parts(answer, 3, 'an all-reduce, a wire format and its block, such as ("ring", "BF16", None)')
     algorithm = known_name(require_text(parts[0], "an all-reduce", "ring").strip().lower().replace("_", "-"), ALGORITHMS, "all-reduce")
     name = require_text(parts[1], "a wire format", "INT8").strip().upper()
@@ -253,13 +264,17 @@ def _nmse(result: AllReduceResult, ranks: int, size: int) -> float:
     lesson=f"nothing is lost: the sum of {STEPS} steps has the error of one rounding",
 )
 def build_feedback(result: Encoded | Average, gradient: Floats, residual: Floats, block: int) -> Feedback:
-    """Judge one step: nothing is lost, and what is sent has been encoded. Judge many steps: their mean is the gradient."""
+    """Judge a student's result of one step, or the mean of many steps.
+
+    In one step, the sent values and the new residual must add up to the gradient and the old residual, and the sent values must come
+    from codes. The mean of the sent values over many steps must be close to the gradient.
+    """
     wanted = gradient + residual
     scale = of_each(WireFormat("INT8", block=block).encode(wanted).scales, block, len(wanted))
     if isinstance(result, Average):
         for place in np.flatnonzero(~(np.abs(result.sent - gradient) <= scale / STEPS)).tolist():
             mean = f"the mean of what was sent for number {place} is {result.sent[place]:.6g}, but its gradient is {gradient[place]:.6g}"
-            return wrong("mean-is-off", f"{mean}: each call must use the residual that it is given")
+            return wrong("mean-is-off", f"{mean}: each call must use the residual in its arguments")
         return right()
     sent, left = result
     if not len(sent) == len(left) == len(wanted):
@@ -291,13 +306,13 @@ def as_far_as_fp16_reaches(gradient: int = 5000) -> Question:
             (
                 most - 1,
                 "last-sum-not-sent",
-                "one more is possible: the rank that adds the last gradient takes the mean before it sends, so no sum of all D is sent",
+                "one more replica is possible: the rank that adds the last gradient takes the mean before it sends, so no sum of all D is sent",
             ),
             (
                 "value > truth",
                 "too-many",
                 f"a ring of {{value:,.0f}} sends a sum of {{value - 1:,.0f}} gradients, {{{gradient} * (value - 1):,.0f}}, "
-                f"and FP16 ends at {largest:,}",
+                f"and the largest number in FP16 is {largest:,}",
             ),
         ],
         whole=True,
