@@ -306,7 +306,7 @@ def as_far_as_fp16_reaches(gradient: int = 5000) -> Question:
             (
                 most - 1,
                 "last-sum-not-sent",
-                "one more replica is possible: the rank that adds the last gradient takes the mean before it sends, so no sum of all D is sent",
+                "one more is possible: the rank that adds the last gradient takes the mean before it sends, so no sum of all D is sent",
             ),
             (
                 "value > truth",

@@ -1,4 +1,4 @@
-"""The steps on which a student's overlapped rings are tried, programs with a wrong rule, and twists."""
+"""The coding task ("build") ``overlapped_rings`` of lab 6: training steps to try, known mistakes, changes of the task ("twists")."""
 
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
@@ -20,12 +20,14 @@ from hybridlab.step.replicas import holders
 from hybridlab.step.step import ring_times
 from hybridlab.timeline import Timeline
 
-Rows = list[dict[str, Any]]  # of Timeline.to_rows()
-Rings = dict[int, tuple[float, float]]  # start and end of the ring of each stage
-Times = Callable[[float, float, tuple[Any, ...]], tuple[float, float]]  # of a ring, and the arguments of the call
+Rows = list[dict[str, Any]]  # from Timeline.to_rows(): a dict for each operation
+Rings = dict[int, tuple[float, float]]  # start and end of the ring of each stage, in ms
+Times = Callable[
+    [float, float, tuple[Any, ...]], tuple[float, float]
+]  # start and end of a ring, arguments of the call -> two other numbers
 
 EVEN, BY_DEVICE, BY_RANK = "", ", some devices slower", ", one replica slower"
-# No registered schedule with 2 stages on a device has this: the gradients of stage 0 are complete before those of stage 1.
+# Here the gradients of stage 0 are complete before those of stage 1. No registered schedule with 2 stages on a device has this order.
 LATE_WEIGHTS = "an order with late weight gradients"
 LATE_WEIGHTS_ORDER = "device 0: 0F0 1F0 0F1 1F1 1I0 0I0 1I1 0I1 1W0 0W0 0W1 1W1"
 # Schedule, devices K, replicas D, microbatches M, chunks, which devices are slower, and the length of a step of the ring in ms.
@@ -58,7 +60,7 @@ STEPS = [
 
 
 class Given(NamedTuple):
-    """What the rows of a step say: the operations of all ranks, and the numbers of devices in a pipeline and of replicas."""
+    """The content of the rows of a step: the timeline of all ranks, the number of devices in a pipeline, the number of replicas."""
 
     timeline: Timeline
     devices: int
@@ -66,7 +68,10 @@ class Given(NamedTuple):
 
 
 def steps_of_many_kinds(rng: np.random.Generator) -> Iterator[Case]:
-    """Yield steps from the smallest up, but those of one replica, whose rings take no time, after the first ones with chunks."""
+    """Yield training steps, small ones first.
+
+    Steps with one replica come after the first steps with chunks, because their rings take no time.
+    """
     for name, devices, replicas, microbatches, chunks, uneven, ring_step in STEPS:
         forward, backward = (int(rng.integers(*limits)) for limits in ((4, 9), (9, 16)))
         ranks = devices * replicas
@@ -74,7 +79,7 @@ def steps_of_many_kinds(rng: np.random.Generator) -> Iterator[Case]:
         if uneven == BY_DEVICE:
             slower = np.tile(rng.integers(2, 7, devices) / 2, replicas)
         elif uneven == BY_RANK:
-            slower[devices : 2 * devices] = 1.5  # replica 1: never the first one, and of three not the last one
+            slower[devices : 2 * devices] = 1.5  # replica 1 is never the first replica, and with three replicas not the last
         latency = float(rng.choice([0, 1, 2])) if devices > 1 else 0.0
         costs = Costs(forward=forward * slower, backward=backward * slower, p2p=latency)
         timeline = simulate(replicate(pipeline_of(name, devices, microbatches, chunks), replicas), costs)
@@ -87,12 +92,12 @@ def steps_of_many_kinds(rng: np.random.Generator) -> Iterator[Case]:
 
 
 def pipeline_of(name: str, devices: int, microbatches: int, chunks: int) -> Schedule:
-    """Return one pipeline of a row of ``STEPS``."""
+    """Return the schedule of one pipeline, by its name in ``STEPS`` and its sizes."""
     return Schedule.parse(LATE_WEIGHTS_ORDER, name=name) if name == LATE_WEIGHTS else build(name, devices, microbatches, chunks)
 
 
 def given_by(rows: Rows) -> Given:
-    """Return the timeline of all ranks whose rows these are."""
+    """Return the content of the rows: their timeline, and the numbers of devices and replicas."""
     ranks = 1 + max(row["device"] for row in rows)
     replicas = replicas_in(rows)
     orders = [[row["op"] for row in rows if row["device"] == device] for device in range(ranks // replicas)]
@@ -102,12 +107,12 @@ def given_by(rows: Rows) -> Given:
 
 
 def replicas_in(rows: Rows) -> int:
-    """Return the number of replicas: each of them runs the first forward of stage 0 once."""
+    """Return the number of replicas. Each replica runs the operation 0F0 once, so it equals the number of rows for 0F0."""
     return sum(row["op"] == "0F0" for row in rows)
 
 
 def rings_of(given: Given, ring_time: float, overlap: bool = True) -> Rings:
-    """Return what the library's step has: start and end of the ring of each stage."""
+    """Return the right start and end of the ring of each stage, as the library computes them."""
     hop = ring_time / max(2 * (given.replicas - 1), 1)
     pipeline = Schedule("one pipeline", given.timeline.schedule.turns[: given.devices])
     edges = ring_times(given.timeline, holders(pipeline, given.replicas), hop, overlap)
@@ -133,7 +138,7 @@ def read_rings(result: Any) -> Rings:
 
 
 def _ready(rows: Rows, kinds: str = "BW") -> dict[int, float]:
-    """Return when the last operation of these kinds ends, for each stage that has one."""
+    """Return the end of the last operation of these kinds for each stage. A stage without such operations is left out."""
     ends: dict[int, float] = {}
     for row in rows:
         if row["kind"] in kinds:
@@ -142,7 +147,7 @@ def _ready(rows: Rows, kinds: str = "BW") -> dict[int, float]:
 
 
 def _at_once(ready: dict[int, float], ring_time: float) -> Rings:
-    """Return rings that start at these times and wait for no other ring."""
+    """Return rings that start at the times in ``ready`` and do not wait for other rings."""
     return {stage: (start, start + ring_time) for stage, start in ready.items()}
 
 
@@ -168,13 +173,16 @@ def _one_link(rows: Rows, ring_time: float) -> Rings:
 
 
 def _by_number(rows: Rows, ring_time: float) -> Rings:
-    """Return the rings of a device in the order of the stages, the first of which is the last to be ready."""
+    """Return the rings if each device runs them in the order of the stage numbers.
+
+    The gradients of a device's first stage are complete last, so the rings of its other stages follow without a pause.
+    """
     devices, ready = given_by(rows).devices, _ready(rows)
     return {stage: (start := ready[stage % devices] + stage // devices * ring_time, start + ring_time) for stage in ready}
 
 
 def _last_stage_first(rows: Rows, ring_time: float) -> Rings:
-    """Return the rings of a device in the order of the stages from the last to the first."""
+    """Return the rings if each device runs them from its last stage to its first."""
     ready, holder, free, rings = _ready(rows), {row["stage"]: row["device"] for row in rows}, dict[int, float](), {}
     for stage in sorted(ready, reverse=True):
         start = max(ready[stage], free.get(holder[stage], 0.0))
@@ -184,12 +192,12 @@ def _last_stage_first(rows: Rows, ring_time: float) -> Rings:
 
 
 def _for_each_rank(rows: Rows, ring_time: float) -> Rings:
-    """Return a ring for each rank, under the number of the rank."""
+    """Return a ring for each rank. The keys are ranks in place of stages."""
     return _at_once(_ready([row | {"stage": row["device"]} for row in rows]), ring_time)
 
 
 def _after_the_device(rows: Rows, ring_time: float) -> Rings:
-    """Return the rings of a device one after the other, from the end of its last operation on."""
+    """Return the rings if each device runs them one after the other, after the end of its last operation."""
     devices, ready = given_by(rows).devices, _ready(rows)
     last = {stage: sum(other % devices == stage % devices for other in ready if other > stage) for stage in ready}
     return {stage: (start := ready[stage % devices] + last[stage] * ring_time, start + ring_time) for stage in ready}
@@ -198,85 +206,85 @@ def _after_the_device(rows: Rows, ring_time: float) -> Rings:
 MISTAKES = (
     KnownMistake(
         "waits-for-the-pipelines",
-        "these rings wait until the pipelines have ended: under overlap each waits for the gradients of its own stage",
+        "your rings wait until the pipelines have ended: under overlap a ring waits only for the gradients of its own stage",
         _waiting,
     ),
     KnownMistake(
         "link-never-busy",
-        "the rings of a device share its link: here two of them run at the same time",
+        "your result has two rings of a device at the same time: the rings of a device share its link",
         lambda rows, ring_time: _at_once(_ready(rows), ring_time),
-        under={"link-rests": "the rings of a device share its link, which pauses after each of them: here a ring waits for no other one"},
+        under={"link-rests": "your rings do not wait for each other: the rings of a device share its link, which pauses after each ring"},
     ),
     KnownMistake(
         "input-gradients",
-        "these rings start after the last input gradient (I): where the backward is split, the weight gradient (W) follows it",
+        "your rings start after the last input gradient (I): where the backward is split, the weight gradient (W) comes after I",
         lambda rows, ring_time: _at_once(_ready(rows, "BI"), ring_time),
     ),
     KnownMistake(
         "full-backwards-alone",
-        "this looks for full backwards (B) alone: where the backward is split, the gradients come from the weight gradients (W)",
+        "your function looks for full backwards (B) alone: where the backward is split, the gradients come from the weight gradients (W)",
         lambda rows, ring_time: _at_once(_ready(rows, "B"), ring_time),
     ),
     KnownMistake(
         "first-gradient",
-        "these rings start after the first backward of their stage: each microbatch adds to the gradients, so the last one counts",
+        "your rings start after the first backward of their stage: each microbatch adds to the gradients, so wait for the last backward",
         _first_gradients,
     ),
     KnownMistake(
         "one-replica-alone",
-        "these rings wait for one replica alone: a ring joins the devices of all replicas and waits for the slowest",
+        "your rings wait for one replica alone: a ring joins devices of all replicas, and waits for the slowest replica",
         _first_replica,
     ),
     KnownMistake(
         "one-link-for-all",
-        "this has one link for all: devices with other stages have links of their own, and their rings run at the same time",
+        "in your result all rings share one link: devices with other stages have links of their own, and their rings run at the same time",
         _one_link,
     ),
     KnownMistake(
         "by-stage-number",
-        "this runs the rings of a device in the order of the stage numbers: the stage whose gradients are complete first goes first",
+        "you run the rings of a device in the order of the stage numbers: the stage whose gradients are complete first goes first",
         _by_number,
     ),
     KnownMistake(
         "last-stage-first",
-        "this runs the rings of a device from its last stage to its first: the stage whose gradients are complete first goes first",
+        "you run the rings of a device from its last stage to its first: the stage whose gradients are complete first goes first",
         _last_stage_first,
     ),
     KnownMistake(
         "by-rank",
-        "this has a ring for each rank: all ranks with the same stage share one ring, and its key is the stage",
+        "your result has a ring for each rank: all ranks with the same stage share one ring, and its key is the stage",
         _for_each_rank,
     ),
     KnownMistake(
         "after-the-device",
-        "these rings wait until their device has ended all its work: each waits for the gradients of its own stage only",
+        "your rings wait until their device has ended all its work: a ring waits only for the gradients of its own stage",
         _after_the_device,
     ),
     KnownMistake(
         "no-time",
-        "these rings take no time: the end of a ring is its start plus ring_time",
+        "your rings take no time: the end of a ring is its start plus ring_time",
         lambda rows, ring_time: _at_once(_ready(rows), 0.0),
         under={
-            "one-half": "these rings take no time: the end of a ring is its start plus twice ring_time",
-            "one-step": "these rings take no time: the end of a ring is its start plus 2(D-1) times ring_time",
-            "start-and-length": "these rings take no time: ring_time says how long they take",
-            "optimiser-ends": "these rings take no time: the optimiser of a stage starts when its ring has ended",
+            "one-half": "your rings take no time: the end of a ring is its start plus twice ring_time",
+            "one-step": "your rings take no time: the end of a ring is its start plus 2(D-1) times ring_time",
+            "start-and-length": "your rings take no time: the length of a ring is ring_time",
+            "optimiser-ends": "your rings take no time: the optimiser of a stage starts when its ring has ended",
         },
     ),
     KnownMistake(
         "length-for-the-end",
-        "the second number of a ring is the time at which it ends, not how long it takes",
+        "your second number is the length of the ring: return the time at which the ring ends",
         lambda rows, ring_time: {stage: (start, ring_time) for stage, start in _ready(rows).items()},
         under={
             "start-and-length": None,
-            "optimiser-ends": "the second number is the time at which the optimiser ends, not how long it takes from the start of the ring",
+            "optimiser-ends": "your second number is the time from the start of the ring: return the time at which the optimiser ends",
         },
     ),
 )
 
 
 class Sample(list[dict[str, Any]]):
-    """Rows for an example. In a sentence the first of them stands for all."""
+    """The rows of an example. Their text shows only the first row."""
 
     def __repr__(self) -> str:
         first = {name: self[0][name] for name in ("device", "stage", "kind", "start", "end", "duration") if name in self[0]}
@@ -284,7 +292,7 @@ class Sample(list[dict[str, Any]]):
 
 
 def _times(apply: Times, undo: Times) -> Map:
-    """Return the map of the two times of each ring."""
+    """Return the map (a change and its undo) of the two times of each ring."""
 
     def change(times_of: Times) -> Callable[[Any, tuple[Any, ...]], Any]:
         def changed(rings: Any, case: tuple[Any, ...]) -> Any:
@@ -299,7 +307,7 @@ def _times(apply: Times, undo: Times) -> Map:
 
 
 def _steps(case: tuple[Any, ...]) -> int:
-    return max(2 * (replicas_in(case[0]) - 1), 1)  # a ring of one replica has no steps, and takes no time
+    return max(2 * (replicas_in(case[0]) - 1), 1)  # a ring of one replica has 0 steps; 1 avoids a division by 0
 
 
 def _last_end(case: tuple[Any, ...]) -> float:
@@ -312,7 +320,9 @@ def _with_durations(rows: Rows) -> Rows:
 
 
 OPTIMISER = 5.0  # ms
-SECOND_EXAMPLE = simulate(replicate(build("interleaved", 1, 1, 2), 2), Costs(forward=10, backward=20))  # of the text
+SECOND_EXAMPLE = simulate(
+    replicate(build("interleaved", 1, 1, 2), 2), Costs(forward=10, backward=20)
+)  # the second example in the lab's task
 EXAMPLES = (Example((Sample(SECOND_EXAMPLE.to_rows()), 30), {0: (50.0, 80.0), 1: (20.0, 50.0)}),)
 TWISTS = (
     Twist(
@@ -330,7 +340,7 @@ TWISTS = (
     Twist(
         "link-rests",
         "after each ring its ranks pause for as long as it took, before their next ring; the end is without the pause",
-        given={1: scaled(1 / 2)},  # so a ring of the text is one of the twist with its pause
+        given={1: scaled(1 / 2)},  # the lab's ring without a twist takes as long as this half and the pause together
         result=_times(lambda start, end, case: (start, end - case[1] / 2), lambda start, end, case: (start, end + case[1] / 2)),
         about="ring_time",
     ),

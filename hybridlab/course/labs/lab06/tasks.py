@@ -1,4 +1,4 @@
-"""Lab 6, the whole step: the tasks and the feedback on their answers."""
+"""Lab 6, the hybrid step: the tasks, and the feedback on answers to them."""
 
 from dataclasses import replace
 
@@ -41,7 +41,10 @@ WITHIN = 1e-6  # ms: smaller differences come from rounding
     draws={"replicas": (4, 6, 8), "microbatches": (6, 7, 8), "forward": (10, 11), "ring_step": (5, 7, 9), "optimiser": (8, 11)},
 )
 def a_step_by_hand(replicas: int = 4, microbatches: int = 6, forward: int = 10, ring_step: int = 5, optimiser: int = 8) -> Question:
-    """Ask for the length of a step under 1F1B whose rings wait; a backward takes twice the time of a forward."""
+    """Ask for the length of a training step under 1F1B. A backward takes twice the time of a forward.
+
+    The rings start when all pipelines have ended.
+    """
     stages, backward, pair = 3, 2 * forward, 3 * forward
     costs = Costs(forward=forward, backward=backward)
     step = hybrid_step(build("1f1b", stages, microbatches), costs, replicas, ring_step=ring_step, optimiser=optimiser)
@@ -53,42 +56,50 @@ def a_step_by_hand(replicas: int = 4, microbatches: int = 6, forward: int = 10, 
         step.makespan,
         hint="the step does not take {value} ms: add up the pipeline, 2(D-1) steps of a ring, and one optimiser",
         mistakes=[
-            (pipeline, "pipeline-alone", "this is the pipeline alone: the rings and the optimiser come after it"),
-            (pipeline + ring, "no-optimiser", "this lacks the optimiser, which runs when the rings have ended"),
-            (pipeline + optimiser, "no-rings", "this lacks the rings, which run between pipeline and optimiser"),
+            (pipeline, "pipeline-alone", "your answer is the pipeline alone: the rings and the optimiser come after it"),
+            (pipeline + ring, "no-optimiser", "your answer lacks the optimiser, which runs when the rings have ended"),
+            (pipeline + optimiser, "no-rings", "your answer lacks the rings, which run between pipeline and optimiser"),
             (
                 pipeline + rest + 2 * ring_step,
                 "d-ring-steps",
-                f"this has 2D steps of the ring: a ring of {replicas} takes {replicas - 1} to add up and {replicas - 1} to pass on",
+                f"your answer has 2D steps of the ring: a ring of {replicas} takes {replicas - 1} to add up and {replicas - 1} to pass on",
             ),
             (
                 pipeline + rest - ring // 2,
                 "one-half-of-the-ring",
-                "this has D-1 steps of the ring: the sums must be passed on as well, in D-1 more",
+                "your answer has D-1 steps of the ring: D-1 more steps pass the sums on",
             ),
             (
                 pipeline + stages * ring + optimiser,
                 "rings-in-turn",
-                "this has the rings of the three stages one after the other: they run at the same time",
+                "your answer has the rings of the three stages one after the other: these rings run at the same time",
             ),
             (
                 pipeline + 2 * (stages * replicas - 1) * ring_step + optimiser,
                 "one-ring-over-all",
-                f"this has one ring over all {stages * replicas} devices: a ring joins the {replicas} that hold the same stage",
+                f"your answer has one ring over all {stages * replicas} devices: a ring joins the {replicas} devices of one stage",
             ),
             (
                 pipeline + 2 * (stages - 1) * ring_step + optimiser,
                 "rings-of-stages",
-                f"this has rings of the 3 stages: a ring joins the {replicas} replicas of one stage",
+                f"your answer has rings of the 3 stages: a ring joins the {replicas} replicas of one stage",
             ),
-            (microbatches * pair + rest, "no-fill-and-drain", "this lacks fill and drain: a pipeline takes (M + K - 1)(F + B)"),
-            ((microbatches + stages) * pair + rest, "one-pair-too-many", "one F + B too many: a pipeline takes (M + K - 1)(F + B)"),
+            (microbatches * pair + rest, "no-fill-and-drain", "your answer lacks fill and drain: a pipeline takes (M + K - 1)(F + B)"),
+            (
+                (microbatches + stages) * pair + rest,
+                "one-pair-too-many",
+                "your answer has one F + B too many: a pipeline takes (M + K - 1)(F + B)",
+            ),
             (
                 pipeline + ring + stages * optimiser,
                 "optimisers-in-turn",
-                "this has the optimisers of the stages one after the other: they run at the same time",
+                "your answer has the optimisers of the stages one after the other: these run at the same time",
             ),
-            (step.single_device_time, "one-device-alone", "this is the time of one device that does all the work"),
+            (
+                step.single_device_time,
+                "one-device-alone",
+                "your answer is the time of one device that does all the work: the devices of the mesh share it",
+            ),
             (
                 (replicas * microbatches + stages - 1) * pair + rest,
                 "one-pipeline-for-all",
@@ -110,8 +121,8 @@ def a_step_by_hand(replicas: int = 4, microbatches: int = 6, forward: int = 10, 
     draws={"forward": (30, 40, 50, 60), "ring_step": (10, 15, 20, 25, 30, 40)},
 )
 def microbatches_for_an_efficiency(forward: float = report.FORWARD, ring_step: float = report.RING_STEP) -> Question:
-    """Ask for the smallest M with an efficiency of 0.9 in a step as that of the report."""
-    least = 3.6
+    """Ask for the smallest M with which a step of the report's pipelines has an efficiency of 0.9."""
+    least = 3.6  # speedup: an efficiency of 0.9 on 4 devices
 
     def step_with(microbatches: int) -> HybridStep:
         costs = Costs(forward=forward, backward=report.BACKWARD)
@@ -129,7 +140,7 @@ def microbatches_for_an_efficiency(forward: float = report.FORWARD, ring_step: f
         whole=True,
         most=10_000,
         example="10",
-        hint=f"{reached}: below {least:g}, take more",
+        hint=f"{reached}: this is below {least:g}, so take more microbatches",
         code="too-few",
         given=times,
         mistakes=[
@@ -143,7 +154,7 @@ def microbatches_for_an_efficiency(forward: float = report.FORWARD, ring_step: f
             (
                 "value > truth",
                 "more-than-enough",
-                f"{reached}: enough, but fewer are enough, too",
+                f"{reached}: these are enough, but fewer microbatches are enough, too",
             ),
         ],
     )
@@ -172,14 +183,18 @@ def what_is_left_exposed(replicas: int = 4, ring_step: int = 30, forward: int = 
         hint=f"{{value}} ms is not what is exposed: the ring of stage 4 starts at {first:g} ms and takes {rings / 2:g}; stage 0 ends at "
         f"{last:g} ms; when can its ring start, and when does it end?",
         mistakes=[
-            (rings, "no-overlap", f"this is the whole all-reduce: the ring of stage 4 starts {gap:g} ms before the pipeline ends"),
-            (rings / 2, "last-ring-alone", "this is the ring of stage 0 alone: it must wait until the device's first ring has ended"),
+            (rings, "no-overlap", f"your answer is the whole all-reduce: the ring of stage 4 starts {gap:g} ms before the pipeline ends"),
+            (
+                rings / 2,
+                "last-ring-alone",
+                "your answer is the ring of stage 0 alone: this ring must wait until the device's first ring has ended",
+            ),
             (
                 rings / 2 - gap,
                 "first-ring-alone",
-                "this is half of the rings, less what is hidden: two rings run one after the other, and each has 2(D-1) steps",
+                "your answer is half of the rings minus the hidden part: two rings run one after the other, and each has 2(D-1) steps",
             ),
-            (gap, "hidden-part", "this is the hidden communication: the question is what is left"),
+            (gap, "hidden-part", "your answer is the hidden communication: the task asks for the exposed communication"),
             (
                 2 * rings - gap,
                 "whole-ring-steps",
@@ -188,10 +203,10 @@ def what_is_left_exposed(replicas: int = 4, ring_step: int = 30, forward: int = 
             (
                 0,
                 "nothing-exposed",
-                "nothing would be exposed if both rings ended before the pipeline does: the second has not even begun",
+                "nothing would be exposed if both rings ended before the pipeline: at its end the second ring has not even begun",
             ),
-            (step.makespan, "whole-step", "this is the whole step: subtract the pipeline"),
-            (step.makespan - truth, "pipeline-alone", "this is the pipeline: how much later does the step end?"),
+            (step.makespan, "whole-step", "your answer is the whole step: subtract the pipeline"),
+            (step.makespan - truth, "pipeline-alone", "your answer is the time of the pipeline: how much later does the step end?"),
         ],
     )
     sizes = f"4 devices with 2 chunks each, 8 microbatches and {replicas} replicas, forward {forward} and backward {2 * forward} ms"
@@ -207,11 +222,11 @@ def what_is_left_exposed(replicas: int = 4, ring_step: int = 30, forward: int = 
     points=3,
 )
 def two_changes(answer: object) -> Feedback:
-    """Judge a pair of changes to a plan, and the length of the step with both."""
+    """Judge two changes to a plan, and the length of the step with both changes."""
     *names, length = require_parts(answer, 3, "two changes and a time, such as ('int8', 'link', 345.0)")
     first, second = (known_name(require_text(name, "a change", "int8").strip().lower(), CHANGES, "change") for name in names)
     if first == second:
-        return wrong("same-change-twice", f"{first} twice is one change: name two")
+        return wrong("same-change-twice", f"your answer has the change {first} twice: name two different changes")
     makespan = changed_step(first, second).makespan
     time = require_number(length, "the length of the step in ms", "345")
     summary = f"{first} and {second} together make the step {makespan:.1f} ms long"
@@ -266,7 +281,7 @@ def changed_step(*changes: str) -> HybridStep:
     lesson="a ring starts when the last replica has the last gradient of its stage, and when the link of its devices is free",
 )
 def overlapped_rings(rings: Rings, rows: Rows, ring_time: float) -> Feedback:
-    """Judge the rings beside the operations of a step. A picture has the wrong rings above the right ones."""
+    """Judge a student's start and end of each ring of a step. If one is wrong, a picture shows them above the right rings."""
     given = given_by(rows)
     goal = rings_of(given, ring_time)
     unknown = sorted(rings.keys() - goal.keys())
@@ -286,7 +301,7 @@ def overlapped_rings(rings: Rings, rows: Rows, ring_time: float) -> Feedback:
 
 
 def _judge_ring(stage: int, rings: Rings, goal: Rings, rows: Rows, ring_time: float) -> Feedback:
-    """Return what is wrong with a ring; those that start before it in ``goal`` are right."""
+    """Return the feedback on the first wrong ring. All rings that start earlier in ``goal`` are right."""
     (start, end), (first, _) = rings[stage], goal[stage]
     ring, runs = f"the ring of stage {stage}", f"from {start:.10g} to {end:.10g} ms"
     last = max((row for row in rows if row["stage"] == stage), key=lambda row: row["end"])
