@@ -47,13 +47,16 @@ class Part:
     def __call__(self, *arguments: Any, **named: Any) -> Any:
         """Call the function and return its result."""
         if self.function is None:
-            raise HybridLabError(f"{self.name} has no function yet: build it, or give part() one in its place", "no-function")
+            raise HybridLabError(
+                f"{self.name} has no function yet: write it so that its check passes, or give part() a function as `otherwise`",
+                "no-function",
+            )
         return self.function(*arguments, **named)
 
     def __repr__(self) -> str:
         if self.source is None:
             return f"{self.name}: the library's, because you have not built yours yet"
-        undone = "; your own change is undone: here it does the task as it stands in the text" if hasattr(self.function, "undone") else ""
+        undone = "; here it does the task of the lab, because your own change is undone" if hasattr(self.function, "undone") else ""
         return f"{self.name}: your own, from {self.source.as_posix()}{undone}"
 
 
@@ -153,7 +156,7 @@ def _collect(function: Any, imports: dict[str, str], pieces: dict[str, str]) -> 
     except (OSError, TypeError):
         raise HybridLabError(f"the source of {name} is not known", "no-source") from None
     pieces[name] = ""  # a function may call itself
-    # A function knows its global names; for a class they are the names of its module.
+    # A function has a dict of its global names. A class has no such dict, so the names of its module are used.
     there = function.__globals__ if inspect.isfunction(function) else vars(sys.modules[function.__module__])
     for used in _globals_in(source):
         if used != name and used in there and used not in imports and used not in pieces:
@@ -208,7 +211,7 @@ def _globals_in(source: str) -> list[str]:
         for child in table.get_children():
             yield from walk(child)
 
-    # builtins need no import
+    # built-in names such as len need no import
     return sorted({name for name in walk(symtable.symtable(source, "<part>", "exec")) if not hasattr(builtins, name)})
 
 

@@ -143,7 +143,7 @@ def decoded(content: Json, find: Callable[[str, Json], Any] | None = None) -> An
         raise ValueError("a value must have one name for its type")
     ((name, inner),) = content.items()
     try:
-        # The content comes from a student's program, which could choose the keys of a set or dict so that it takes very long to build.
+        # The content comes from a student's program, which could choose the keys of a set so that building it takes very long.
         if name in ("set", "frozenset", "dict") and len(inner) > MOST_KEYS and not _by_text(name, inner):
             return Opaque(name)
         if name in ("tuple", "set", "frozenset"):

@@ -27,7 +27,7 @@ from hybridlab.course.parts import save
 from hybridlab.course.results import is_stub
 from hybridlab.errors import HybridLabError
 
-PUBLIC_SEED = 0  # the seed for the cases of the public check, which are the same in each call of it
+PUBLIC_SEED = 0  # the seed of the public check, which has the same cases in each call
 SOLUTION = "solution"  # the name of each worked solution's function; a function with this name is not saved for later labs
 KEEPS_ITS_STATE = (
     "when it is called again for {}, after the call for {}, your function returns something else than the first time: "
@@ -47,7 +47,7 @@ class Case:
     arguments : tuple
         The arguments in the order of the signature. The function gets a copy of these arguments.
     words : str
-        The arguments in the field's words, such as ``"3 devices and 2 microbatches"``. Feedback begins with "for " and these words.
+        The arguments in words, such as ``"3 devices and 2 microbatches"``. Feedback begins with "for " and these words.
     refused : bool
         Whether the arguments are bad, so that the function must raise an error. An error of any type is accepted.
     run : callable
@@ -112,10 +112,10 @@ class Build:
     lesson : str
         The sentence for a right function.
     fresh : bool
-        Whether arrays in the result may share memory neither with the arguments nor with each other.
+        Whether it is an error if arrays in the result share memory with the arguments or with each other.
     within : float
-        The difference up to which an array counts as equal to the array of a known mistake, as a share of the largest absolute value in
-        it. It is above 0 if right functions can differ in their rounding errors.
+        The largest difference at which an array counts as equal to the array that a known mistake gives, as a share of the largest
+        absolute value in the latter. It is above 0 if right functions can differ in their rounding errors.
     without : sequence of str
         Names of the library that a function may not use, because they do what the task asks for.
     library : bool
@@ -212,17 +212,17 @@ class Build:
         return missed or replace(feedback, messages=tuple(filter(None, (*feedback.messages, explanation, self.example))))
 
     def _missed(self, function: Callable[..., Any], twist: Twist, untwisted: "Build") -> Feedback | None:
-        """Return the feedback on a function that does the task without a twist, or with only one of two changes; None for any other one.
+        """Return the feedback on a function that does the task without a twist, or makes only one of two changes. Else return None.
 
         A function may never end if it gets arguments that it was not written for. So the executed lines of its code are counted, and an
-        error ends a call that executes too many. This is impossible for a function in another process: such a function is not called
-        with lists in a form that it was not written for.
+        error ends a call with too many lines. In another process the lines cannot be counted. So a function in another process is not
+        called with lists in a form that it was not written for.
         """
         others = [untwisted, *(untwisted.with_twist(each) for each in twist.rows)]
         if not inspect.isfunction(function):
             others = [each for each in others if (each.twist.given if each.twist else {}) == twist.given or not self._takes_lists]
         counted_steps = _with_most_steps(function) if inspect.isfunction(function) else function
-        with redirect_stdout(StringIO()):  # what the function prints has been shown once
+        with redirect_stdout(StringIO()):  # the function's output has been shown in an earlier call
             done = next((each for each in others if each._passes(counted_steps)), None)
         only = f"your function makes only this one of your changes: {done.twist.sentence}" if done and done.twist else WITHOUT_THE_TWIST
         return wrong("twist-missed", only, twist.reminder, *filter(None, [self.example])) if done else None
@@ -232,7 +232,7 @@ class Build:
         return isinstance(self.public_cases[0].arguments[0], list)
 
     def _check(self, function: Callable[..., Any], seed: int) -> Feedback:
-        """Return the feedback on a function for the task without a twist: on the student's function after the twist has been undone."""
+        """Return the feedback on a function for the task without a twist. A student's twist has been undone before."""
         cases = self.public_cases if seed == PUBLIC_SEED else self._cases_of(seed)
         passed = right(self.lesson)
         for place, case in enumerate(cases):
@@ -306,7 +306,7 @@ class Build:
 
     def _passes_again(self, function: Callable[..., Any], case: Case) -> bool:
         """Return whether a function passes a case again that it has already passed. It fails if earlier calls have changed its state."""
-        with redirect_stdout(StringIO()):  # what the function prints has been shown once
+        with redirect_stdout(StringIO()):  # the function's output has been shown in an earlier call
             return self._tried(function, case).passed
 
     def _mistake(self, function: Callable[..., Any], cases: Sequence[Case]) -> KnownMistake | None:
@@ -329,7 +329,7 @@ class Build:
         try:
             if case.refused:
                 return []
-            with redirect_stdout(StringIO()):  # what the function prints has been shown once
+            with redirect_stdout(StringIO()):  # the function's output has been shown in an earlier call
                 result = self._result(function, case)
         except HybridLabError:
             return []

@@ -20,7 +20,7 @@ relayed_from: ContextVar[int | None] = ContextVar("relayed_from", default=None)
 
 
 class Later(Exception):
-    """A call from another process comes too early: calls of other threads come first. The other process must repeat the call later."""
+    """Raised if a call from another process comes too early, before calls of other threads. The other process must repeat it later."""
 
 
 class Relayed(HybridLabError):

@@ -255,7 +255,7 @@ def check_with(known: Task, asked: Instance, answer: Any) -> Feedback:
 
 
 def _judge_of_both(own: Instance, public: Instance) -> Judge:
-    """Return the judge for a student's own numbers. Its feedback says if a wrong answer is right for the public numbers."""
+    """Return the judge for a student's own numbers. If a wrong answer is right for the public numbers, the feedback says so."""
 
     def judge(answer: Any) -> Feedback:
         try:

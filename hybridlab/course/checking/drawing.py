@@ -301,7 +301,10 @@ def first_differences(orders: Iterable[Iterable[Op | Turn]], goal: Timeline) -> 
 
 
 def _sound_times(starts: Any, ends: Any, count: int) -> tuple[Floats, Floats] | None:
-    """Return starts and ends, exchanged if an end is before its start; None unless each array has ``count`` finite times from 0 on."""
+    """Return starts and ends as arrays. If an end is before its start, the two are exchanged.
+
+    Return None unless there are ``count`` starts and ``count`` ends, all of them finite and not negative.
+    """
     try:
         times = np.array([starts, ends], dtype=np.float64)
     except (TypeError, ValueError, OverflowError):

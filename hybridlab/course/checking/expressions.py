@@ -2,7 +2,7 @@
 
 The script on the site's pages evaluates the same expressions. There are three kinds. (1) A rule such as ``"value < truth"`` recognises a
 mistake. (2) A sentence has expressions in braces, each with an optional format after a colon: ``"this is {value / 2:.1f} ms"``. (3) A
-formula such as ``"(r - s) % D"`` is the answer of a student. The grammar is a small part of Python's.
+formula such as ``"(r - s) % D"`` is the answer of a student. Their grammar is a small part of the grammar of Python.
 """
 
 import ast
@@ -28,8 +28,8 @@ Names = Mapping[str, Any]
 
 # A field of a sentence, such as "{value / 2:.1f}". Its two groups are the expression and the format after the colon.
 FIELD = re.compile(r"\{([^{}:]+)(?::([^{}:]*))?\}")
-FORMAT = re.compile(r"(\.\d+)?g|,?\.\d+f")  # the formats that the script on the site can also write
-PLAIN = ".10g"  # the format of a field without one
+FORMAT = re.compile(r"(\.\d+)?g|,?\.\d+f")  # the formats that both Python and the script on the site know
+PLAIN = ".10g"  # the format of a field that gives no format
 OPERATORS: dict[type[ast.AST], str] = {
     ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.FloorDiv: "//", ast.Mod: "%", ast.USub: "unary -",
     ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.Eq: "==", ast.NotEq: "!=", ast.In: "in", ast.NotIn: "not in",
@@ -71,7 +71,7 @@ ARITHMETIC = ("+", "-", "*", "//", "%", "unary -")  # the operations that a stud
 LONGEST_FORMULA = 200  # the most characters in a formula
 # the characters of a formula: those of names, numbers, operators and brackets
 FORMULA_SIGNS = re.compile(r"[A-Za-z0-9_+\-*/%() \t\n]*")
-RUN_TOGETHER = re.compile(r"\d[A-Za-z_]")  # "2r" for 2 * r
+RUN_TOGETHER = re.compile(r"\d[A-Za-z_]")  # finds "2r", which a student may write for 2 * r
 
 
 @dataclass(frozen=True)
@@ -204,7 +204,7 @@ def sentence_parts(sentence: str) -> tuple[str | tuple[Node, str], ...]:
     Raises
     ------
     HybridLabError
-        A brace has no partner, or the format of a field is not a known format of numbers.
+        A brace has no closing or opening partner, or the format of a field is not a known format of numbers.
 
     Examples
     --------
@@ -323,7 +323,7 @@ def formula_of(text: str, names: Collection[str], what: str) -> Callable[..., in
     Raises
     ------
     HybridLabError
-        The text contains anything other than such a formula. A call of the returned function raises it for a division by zero.
+        The text contains anything other than such a formula. A call of the returned function raises this error, too, if it divides by zero.
 
     Examples
     --------

@@ -97,7 +97,7 @@ def turns_of(orders: Iterable[Iterable[Op | str | Turn]]) -> Turns:
 
 
 class Attempt(Operations):
-    """The operations that have run, as the arrays of a schedule. The order need not be legal, so ``source`` is -1 in every row."""
+    """The operations that have run, as arrays of a schedule. The order need not be legal, so ``source``, the row of the input, is -1."""
 
     _devices: int
 
@@ -122,7 +122,7 @@ class Attempt(Operations):
 
     @property
     def devices(self) -> int:
-        """The number of devices, with those that have no operations."""
+        """The number of devices, including devices without operations."""
         return self._devices
 
     @property
@@ -157,7 +157,7 @@ class AttemptTimeline(Timeline):
 
 
 def timeline_of(orders: Turns, ran: Sequence[Sequence[Ran]], unit: str | None) -> Timeline:
-    """Return the timeline of the turns that have run. If none has, it has one operation at time 0: a backward without duration."""
+    """Return the timeline of the turns that have run. If no turn has run, it has one backward at time 0, without duration."""
     if not any(ran):  # a timeline needs at least one operation; a backward adds nothing to the peak activations
         anchor = next(turn[0] for order in orders for turn in order)
         ran = [[Ran((Op(Kind.B, anchor.stage, anchor.microbatch),), 0.0, 0.0)], *([] for _ in orders[1:])]

@@ -61,7 +61,7 @@ class Number:
         A number that could be an answer. The error shows this number to a student whose answer is not a number. The default is a whole
         number if the task asks for no decimals.
     code : str
-        The code of feedback with the hint.
+        The code of the feedback whose sentence is the hint.
     ordered : bool
         Whether the order of a list matters. If it does not, ``truth`` must be sorted, and the answer is a list or a set of any length.
     fields : sequence of str
@@ -96,7 +96,7 @@ class Number:
         require_sentence(self.hint, known)
 
     def read(self, answer: Any) -> Numbers:
-        """Return the answer as a number or as a list of numbers. Raise a :class:`HybridLabError` if it has another form than ``truth``."""
+        """Return the answer as a number or as a list of numbers. Raise an error if its form differs from that of ``truth``."""
         example = self.example or ("12.5" if self.decimals or self.relative else "17")
         if not self.ordered:
             return sorted(require_list(answer, self.what, example))

@@ -46,8 +46,8 @@ class Statement:
 class Student:
     """A student of a graded course. The numbers of number tasks, and the twist of each coding task ('build'), are the student's own.
 
-    Numbers and twists depend on the names of the course and the student, but on no secret. So the student's computer and the grader find
-    the same ones.
+    The numbers and the twists depend on the names of the course and the student, but on no secret. So the student's computer and the
+    grader find the same numbers and the same twists.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Twists: small changes of a coding task ('build'). Each student gets another twist, so that a copied solution fails.
+"""Twists: small changes of a coding task ('build'). Students get different twists, so that a copied solution fails.
 
 "The task without a twist" is the task as the lab's notebook states it. A twist consists of maps. They change the arguments and the result
 of the task without a twist into those of the student's task, and back.
@@ -16,7 +16,7 @@ from hybridlab.course.checking.maps import Function, FunctionMap, Map
 
 LONGEST_VALUE = 280  # the most characters of a value in an example; a longer value is shortened
 
-IN_WORDS_OF_THE_TEXT = "the sentences above describe the case and your result in the words of the text, without your own change"
+IN_WORDS_OF_THE_TEXT = "the sentences above describe the case and your result for the task of the lab, without your own change"
 
 
 @dataclass(frozen=True)
@@ -93,9 +93,9 @@ class Twist:
         return f"in your task, {self.sentence}"
 
     def explanation(self, own_names: bool) -> str:
-        """Return a sentence for a student who has not passed, which says how the twist and the feedback go together.
+        """Return a sentence for a student who has not passed: a reminder of the twist, and a remark on feedback without it.
 
-        The judge describes the task without a twist, unless the twist has its own judge.
+        Feedback describes cases and results of the task without a twist, unless the twist has its own judge.
 
         Parameters
         ----------
