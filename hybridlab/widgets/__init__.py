@@ -1,4 +1,4 @@
-"""Interactive views for notebooks and pages. Each is a Python class with a few traits, and plain JavaScript without a build step."""
+"""Interactive views for notebooks and web pages. A view is a Python class with traits, and a JavaScript file that draws the view."""
 
 from hybridlab.widgets.bet import Bet, Revealed
 from hybridlab.widgets.cluster_explorer import ClusterExplorer

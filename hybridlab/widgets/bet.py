@@ -1,4 +1,4 @@
-"""A bet asks the reader a question before the answer is shown. Later, a look back shows the reader's answer beside the true one."""
+"""A bet: the reader answers a question before the lab shows the correct answer. A later view compares both answers."""
 
 import math
 import re
@@ -17,7 +17,7 @@ LONGEST_QUESTION = 600  # characters
 LONGEST_CHOICE = 100
 LONGEST_UNIT = 20
 MOST_CHOICES = 12
-NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")  # the name of a bet; the browser stores the answer under it
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")  # the name of a bet; the browser stores the answer under this name
 
 Answer = str | int | float
 
@@ -26,12 +26,12 @@ class AnswerTrait(traitlets.TraitType[Any, Any]):
     """A trait that holds an answer to the question of its widget, or None. Other values raise :class:`HybridLabError`."""
 
     def validate(self, obj: Any, value: Any) -> Answer | None:
-        """Return the answer in the form that the widget stores, or None if there is no answer."""
+        """Return the checked answer, or None if there is no answer."""
         return None if value is None else answer_to(value, obj.choices, f"a bet on {obj.name}")
 
 
 class BetView(anywidget.AnyWidget):
-    """The base class of a bet and of the look back at it. It has the question and the reader's answer."""
+    """The base class of :class:`Bet` and :class:`Revealed`, with the question and the reader's answer."""
 
     _esm = FromFiles(script_of, "bet.js")
     _css = FromFiles(style_sheet, "bet", "revealed", files=("bet.css",))
@@ -43,7 +43,7 @@ class BetView(anywidget.AnyWidget):
     answer = AnswerTrait(None, allow_none=True).tag(sync=True)
 
     def __init__(self, **fixed: Any) -> None:
-        # These traits are read-only for the page and for Python, so only set_trait can set them.
+        # Only set_trait can set these traits, because they are read-only for the page and for Python.
         for name, value in fixed.items():
             self.set_trait(name, value)
         super().__init__()
@@ -53,27 +53,27 @@ class BetView(anywidget.AnyWidget):
 
 
 class Bet(BetView):
-    """A question that the reader answers before the truth is shown. The answer is one of several choices, or a number.
+    """A question that the reader answers before the lab shows the correct answer. The answer is one of several choices, or a number.
 
-    The trait ``answer`` is None until the reader places a bet. Then it is the choice or the number. Python can observe and set this
-    trait. :meth:`reveal` shows the answer beside the truth.
+    The trait ``answer`` is None until the reader places a bet. Then ``answer`` is the choice or the number. Python can observe and set this
+    trait. :meth:`reveal` shows the reader's answer beside the correct answer.
 
     Parameters
     ----------
     name : str
-        A name that no other bet has, such as "lab02.sooner". The browser stores the answer under this name, so the answer is still
-        there after the page is loaded again.
+        A unique name, such as "lab02.sooner". The browser stores the answer under this name, so reloading the page does not lose the
+        answer.
     question : str
         One or several sentences, at most 600 characters.
     choices : list of str or None
         The 2 to 12 answers to choose from. None means that the answer is a number.
     unit : str
-        The unit of the number, if it has one.
+        The unit of the number, if any.
 
     Raises
     ------
     HybridLabError
-        For an empty question, for fewer than two choices, for two choices that differ in case only, and for choices together with a unit.
+        The question is empty, there is only one choice, two choices differ only in upper and lower case, or there are choices and a unit.
 
     Examples
     --------
@@ -97,12 +97,12 @@ class Bet(BetView):
         super().__init__(name=str(name), question=sentence, choices=answers, unit=unit_text)
 
     def reveal(self, truth: Any, why: str = "") -> "Revealed":
-        """Return a view that shows the question, the reader's answer, the truth, and how far the answer is from the truth.
+        """Return a view with the question, the reader's answer, the correct answer, and the difference between both.
 
         Parameters
         ----------
         truth : str or float
-            The correct choice, or the correct number. A number is shown as it is given, so round it first.
+            The correct choice or number. The view does not round a number, so give a rounded number.
         why : str
             The reason, in a sentence or two.
 
@@ -114,21 +114,21 @@ class Bet(BetView):
         return Revealed(self, truth, why)
 
     def __repr__(self) -> str:
-        """Return the name, the choices and the answer. The text is the same in every run, because stored notebooks contain it."""
+        """Return the name, the choices and the answer. Stored notebooks contain this text, so it is the same in every run."""
         number = f"a number, {self.unit}" if self.unit else "a number"
         wanted = f"{', '.join(self.choices[:-1])} or {self.choices[-1]}" if self.choices else number
         return f"<Bet {self.name}: {wanted}; {self._bet_text()}>"
 
 
 class Revealed(BetView):
-    """A look back at a bet: the reader's answer beside the truth. :meth:`Bet.reveal` returns it.
+    """A view of a bet with the reader's answer beside the correct answer, the result of :meth:`Bet.reveal`.
 
     The trait ``answer`` follows the answer of the bet.
 
     Parameters
     ----------
     bet : Bet
-        The bet to look back at.
+        The bet.
     truth : str or float
         The correct choice, or the correct number.
     why : str
@@ -151,25 +151,25 @@ class Revealed(BetView):
         super().__init__(
             name=bet.name, question=bet.question, choices=bet.choices, unit=bet.unit, answer=bet.answer, truth=right, why=reason
         )
-        # The look back shows the answer of the bet, also when the reader changes it later.
+        # The link updates this view when the reader changes the answer of the bet.
         traitlets.link((bet, "answer"), (self, "answer"))
 
     def __repr__(self) -> str:
-        """Return the name, the truth and the answer. The text is the same in every run, because stored notebooks contain it."""
+        """Return the name, the correct answer and the reader's answer. Stored notebooks contain this text, so it is the same in every run."""
         return f"<Revealed {self.name}: {_answer_text(self.truth)}; {self._bet_text()}>"
 
 
 def answer_to(value: Any, choices: list[str], subject: str) -> Answer:
-    """Return a value if it can be an answer: one of the choices, or a finite number if there are no choices.
+    """Return a value if it is a possible answer: one of the choices, or a finite number if there are no choices.
 
     Parameters
     ----------
     value : object
         The answer to check.
     choices : list of str
-        The answers to choose from. The list is empty if the question asks for a number.
+        The possible answers. Empty if the question asks for a number.
     subject : str
-        Words for the value, which begin the message of an error.
+        A name for the value; the message of an error begins with this name.
 
     Returns
     -------
@@ -192,7 +192,7 @@ def answer_to(value: Any, choices: list[str], subject: str) -> Answer:
     if choices:
         return known_name(value, choices, "choice")
     scalar = value.item() if isinstance(value, (np.ndarray, np.generic)) and value.ndim == 0 else value
-    if isinstance(scalar, bool) or not isinstance(scalar, Real):  # in Python a truth value is a number, too
+    if isinstance(scalar, bool) or not isinstance(scalar, Real):  # bool first, because True is a number in Python
         raise HybridLabError(f"{subject} must be a number, not {short_repr(value)}", "not-a-number")
     try:
         number = float(scalar)
@@ -200,7 +200,7 @@ def answer_to(value: Any, choices: list[str], subject: str) -> Answer:
         number = math.inf
     if not math.isfinite(number):
         raise HybridLabError(f"{subject} must be a finite number, not {short_repr(value)}", "not-finite")
-    return int(number) if number.is_integer() and abs(number) < 2**53 else number  # JavaScript holds whole numbers exactly up to there
+    return int(number) if number.is_integer() and abs(number) < 2**53 else number  # up to 2**53, JavaScript has exact whole numbers
 
 
 def _answer_text(answer: Answer) -> str:
@@ -208,7 +208,7 @@ def _answer_text(answer: Answer) -> str:
 
 
 def _choice_texts(choices: Any) -> list[str]:
-    """Return the choices as a list of two or more texts that differ by more than case."""
+    """Return the choices as a list of two or more texts. No two texts are equal apart from upper and lower case."""
     if not isinstance(choices, (list, tuple)):  # the order of a set differs from run to run
         raise HybridLabError(f'choices must be a list of answers, such as ["GPipe", "1F1B"], not {short_repr(choices)}', "not-a-list")
     texts = [_one_line(choice, "a choice", LONGEST_CHOICE) for choice in choices]
@@ -225,8 +225,8 @@ def _choice_texts(choices: Any) -> list[str]:
 
 
 def _one_line(value: Any, subject: str, longest: int, *, may_be_empty: bool = False) -> str:
-    """Return a text as a single line, or refuse it if it is empty, too long or not printable."""
-    text = " ".join(checked_text(value, subject).split())  # line breaks of a long string in a cell are spaces
+    """Return a text as a single line, or raise an error if the text is empty, too long or not printable."""
+    text = " ".join(checked_text(value, subject).split())  # line breaks of a long string in a notebook cell become spaces
     if not text and not may_be_empty:
         raise HybridLabError(f"{subject} is empty: write at least a word", "empty")
     if len(text) > longest:

@@ -1,4 +1,4 @@
-"""Functions that check the values that a control of a view offers. The author of the view gives one value or several."""
+"""Checks of the values that a control of a view offers: one value, or several values."""
 
 from collections.abc import Iterable
 from itertools import islice
@@ -12,11 +12,11 @@ from hybridlab.errors import HybridLabError
 from hybridlab.schedules import REGISTRY, known_schedule
 from hybridlab.wire import WireFormat
 
-MOST_VALUES = 1_000  # the most values of one control
+MOST_VALUES = 1_000  # largest number of values of one control
 
 
 def one_or_several(value: Any, name: str, at_most: int = MOST_VALUES) -> list[Any]:
-    """Return one value or several values as a list that is not empty.
+    """Return one value or several values as a non-empty list.
 
     Parameters
     ----------
@@ -25,7 +25,7 @@ def one_or_several(value: Any, name: str, at_most: int = MOST_VALUES) -> list[An
     name : str
         The name of the argument, for the message of an error.
     at_most : int
-        The largest number of values that is accepted.
+        The largest accepted number of values.
 
     Raises
     ------
@@ -37,10 +37,10 @@ def one_or_several(value: Any, name: str, at_most: int = MOST_VALUES) -> list[An
     >>> one_or_several(3, "ranks"), one_or_several((3, 4), "ranks")
     ([3], [3, 4])
     """
-    single = isinstance(value, np.ndarray) and value.ndim == 0  # its class is an Iterable, but iterating it raises an error
+    single = isinstance(value, np.ndarray) and value.ndim == 0  # such an array counts as Iterable, but iterating over it raises an error
     if single or isinstance(value, (str, bytes)) or not isinstance(value, Iterable):
         return [value]
-    values = list(islice(value, at_most + 1))  # one more than accepted is enough to refuse; an iterator may be endless
+    values = list(islice(value, at_most + 1))  # read at most one value too many, because an iterator can be endless
     if not values:
         raise HybridLabError(f"{name} is empty: give one value, or a few to choose from", "empty")
     if len(values) > at_most:
@@ -92,7 +92,7 @@ def schedule_names(value: Any) -> list[str]:
 
 
 def costs_of_one_setting(**arguments: Any) -> Costs:
-    """Return :class:`Costs` with these ``arguments``, or refuse arguments that describe more than one setting."""
+    """Return :class:`Costs` with these ``arguments``, or raise an error if they describe several settings."""
     costs = Costs(**arguments)
     if costs.batch:
         raise HybridLabError("the costs must be for one setting: give each as one number, or one for each device", "several-settings")

@@ -1,4 +1,4 @@
-"""The cluster explorer shows the time of an iteration with a plan, its parts, and whether the plan fits in memory."""
+"""The cluster explorer: it shows the iteration time of a plan, the parts of this time, and whether the plan fits in memory."""
 
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
@@ -33,27 +33,27 @@ LINKS: Mapping[str, float] = MappingProxyType(
     {"InfiniBand EDR": INFINIBAND_EDR, "InfiniBand HDR": INFINIBAND_HDR, "InfiniBand NDR": INFINIBAND_NDR}
 )
 WIRES = (FP32, FP16, WireFormat("INT8", block=256))
-# The setting to begin with. If the grid does not have one of these values, its first value is taken instead.
+# The first setting. If the grid does not have one of these values, the explorer begins with the first value of this axis.
 BEGIN = {"model": "GPT 175B", "gpu": "A100-SXM4-80GB", "tensor": 8, "stages": 8, "replicas": 16, "microbatches": 64, "microbatch": 1}
 BEGIN |= {"link": "InfiniBand HDR", "wire": "FP16", "recompute": "full", "chunks": 1, "sequence_parallel": False}
 
 
 class ClusterExplorer(View):
-    """A picture of one iteration with a plan: the parts of its time, and the memory of the fullest GPU.
+    """A view of one iteration of a plan: the parts of its time, and the memory of the fullest GPU.
 
-    All numbers are in the trait ``data``, so the picture needs no running kernel. They are the same as from :func:`predict`. The
-    traits ``model``, ``gpu``, ``link`` and ``wire`` (names), ``tensor``, ``stages``, ``replicas``, ``microbatches``, ``microbatch``,
+    All numbers are in the trait ``data``, so the view works without a running kernel. The numbers are equal to those of :func:`predict`.
+    The traits ``model``, ``gpu``, ``link`` and ``wire`` (names), ``tensor``, ``stages``, ``replicas``, ``microbatches``, ``microbatch``,
     ``chunks``, ``recompute`` and ``sequence_parallel`` change with the controls. Python can observe and set them.
 
-    A map shows the time and the memory of all plans of the grid that have the GPUs and the samples of the current plan. A plan of the map
-    can be loaded, and two plans can be pinned and compared.
+    A map shows the time and the memory of all plans in the grid with the same GPUs and samples as the current plan. The reader can load a
+    plan from the map, and pin two plans to compare them.
 
-    Each of the following arguments is one value or several values to choose from.
+    Each of the following arguments is one value, or several values from which the reader chooses.
 
     Parameters
     ----------
     models : mapping of str to Transformer
-        Models by name.
+        Name -> model.
     gpus : Profile or iterable of Profile
         Profiles of GPUs.
     tensor, stages, replicas : int or iterable of int
@@ -61,22 +61,22 @@ class ClusterExplorer(View):
     microbatches, microbatch : int or iterable of int
         The number of microbatches in each replica (M), and the number of samples in one microbatch.
     links : mapping of str to float
-        Network ports by name. The value is the bytes per second of the one port that each GPU has.
+        Name of a network port -> its bytes per second. Each GPU has one port.
     wires : WireFormat or iterable of WireFormat
-        The formats in which gradients are sent.
+        The wire formats of gradients.
     recompute : str or iterable of str
-        Which activations the backward computes again: "none", "selective" (the attention's core) or "full" (the whole layer).
+        The activations that the backward recomputes: "none", "selective" (the attention's core) or "full" (the whole layer).
     chunks : int or iterable of int
         The number of chunks on each stage (v). More than 1 means interleaved 1F1B.
     sequence_parallel : bool or iterable of bool
-        Whether the tensor GPUs also share the operations that run between the matrix products of a layer.
+        Whether the tensor GPUs also share the operations between the matrix products of a layer.
     show : mapping or None
-        The setting to begin with, such as ``{"stages": 4}``.
+        The first setting, such as ``{"stages": 4}``.
 
     Raises
     ------
     HybridLabError
-        For wrong values, for a grid in which no plan divides the model, and for more than 2 MB of data.
+        A value is wrong, no plan of the grid divides the model, or the data have more than 2 MB.
 
     Examples
     --------
@@ -130,7 +130,7 @@ class ClusterExplorer(View):
         self._values = _checked_axes(models, gpus, counts, links, wires, recompute, sequence_parallel)
         asked = shown_first(show, self.SETTING, '{"stages": 4}')
         first = {name: BEGIN[name] if BEGIN[name] in each else next(iter(each)) for name, each in self._values.items()}
-        # Everything is checked before the data are computed, which takes longer.
+        # Check everything first, because computing the data takes longer.
         begin = {name: self.checked(name, value) for name, value in (first | asked).items()}
         data = cluster_data(self._values)
         self._digest = digest(data)
@@ -149,18 +149,18 @@ class ClusterExplorer(View):
 
     @property
     def time(self) -> IterationTime:
-        """The time from :func:`predict`. Raises :class:`UnsupportedSize` if the plan does not fit or cannot divide the model."""
+        """The result of :func:`predict`. Raises :class:`UnsupportedSize` if the plan does not fit in memory or does not divide the model."""
         return self._case.time()
 
     @property
     def memory(self) -> Memory:
-        """The memory that the plan needs on the fullest GPU. Raises :class:`UnsupportedSize` if the plan cannot divide the model."""
+        """The memory that the plan needs on the fullest GPU. Raises :class:`UnsupportedSize` if the plan does not divide the model."""
         return self._case.memory
 
     def checked(self, name: str, value: Any) -> Any:
-        """Return the value for one trait of the setting if the explorer offers it, or refuse it."""
+        """Return the value for one trait of the setting, or raise an error if the explorer does not offer this value."""
         offered = list(self._values[name])
-        # In Python a truth value is a whole number, too, so it is checked first.
+        # bool first, because True is a whole number in Python.
         if isinstance(offered[0], bool):
             choice = true_or_false(value, name)
             if choice not in offered:
@@ -191,7 +191,7 @@ def _checked_axes(models: Any, gpus: Any, counts: Mapping[str, Any], links: Any,
     """Return the values of all axes by name, or raise an error for a value that an axis does not accept."""
     recomputations = [known_name(each, RECOMPUTE, "recomputation") for each in one_or_several(recompute, "recompute")]
     splits = sorted({true_or_false(each, "sequence_parallel") for each in one_or_several(split, "sequence_parallel")})
-    # A control shows the name of a GPU, so each name must stand for one profile.
+    # A control shows only the name of a GPU, so two profiles must not have the same name.
     profiles = list(dict.fromkeys(_instance(each, Profile, "a GPU", "A100_80GB") for each in one_or_several(gpus, "gpus")))
     names = [each.name for each in profiles]
     for name in names:
@@ -200,7 +200,7 @@ def _checked_axes(models: Any, gpus: Any, counts: Mapping[str, Any], links: Any,
             raise HybridLabError(f"two GPUs have the name {name!r}: {advice}", "duplicate-name")
     axes = {name: {each: each for each in whole_numbers(value, name)} for name, value in counts.items()}
     node, widest = min(each.gpus_per_node for each in profiles), max(axes["tensor"])
-    if widest > node:  # if a layer were on several nodes, its time would depend on the link
+    if widest > node:  # the tables of the explorer are for layers inside one node; across nodes, the time of a layer depends on the link
         wanted = f"tensor must be at most {node}, not {widest}; predict() takes more"
         raise HybridLabError(f"in the explorer, a layer stays inside one node: {wanted}", "too-large")
     return {
@@ -215,14 +215,14 @@ def _checked_axes(models: Any, gpus: Any, counts: Mapping[str, Any], links: Any,
 
 
 def _items_by_name(given: Any, name: str) -> Iterable[tuple[str, Any]]:
-    """Return the items of a mapping whose keys are texts, or refuse any other value."""
+    """Return the items of a mapping with texts as keys, or raise an error for any other value."""
     if not isinstance(given, Mapping) or not given:
         raise HybridLabError(f"{name} must be values by name, such as {{{'GPT 175B'!r}: ...}}, not {short_repr(given)}", "wrong-type")
     return [(checked_text(each, f"a name in {name}"), given[each]) for each in given]
 
 
 def _instance(value: Any, kind: type, subject: str, example: str) -> Any:
-    """Return the value if it has this type, or refuse it."""
+    """Return the value if it has this type, or raise an error."""
     if not isinstance(value, kind):
         raise HybridLabError(f"{subject} must be a {kind.__name__}, such as {example}, not {short_repr(value)}", "wrong-type")
     return value

@@ -1,7 +1,7 @@
-"""The time and the memory of every plan in a grid, as plain data, with the reasons why plans are refused.
+"""The time and the memory of every plan in a grid as plain data, and the reason for each refused plan.
 
-One table over all axes would have millions of entries. So each part of the time and of the memory is a sum of products of small tables.
-A table has only the axes on which its numbers depend. The script multiplies and adds their entries. The sums are those of
+One table over all axes would have millions of entries. So each part of the time and of the memory is a sum of products of small tables. A
+table has only the axes on which its numbers depend. The script multiplies and adds the entries. The results are equal to those of
 :func:`hybridlab.planner.predict` and :func:`hybridlab.planner.memory`.
 """
 
@@ -50,8 +50,8 @@ PARTS = {
     "optimiser": "optimiser",
 }
 COUNTS = ("tensor", "stages", "replicas", "chunks", "microbatches", "microbatch")
-Values = Mapping[str, Mapping[Any, Any]]  # the values of each axis, by name
-At = Mapping[str, Any]  # one value of each axis
+Values = Mapping[str, Mapping[Any, Any]]  # axis -> name of a value -> value
+At = Mapping[str, Any]  # axis -> one value
 
 
 class ClusterCase(NamedTuple):
@@ -63,7 +63,7 @@ class ClusterCase(NamedTuple):
     wire: WireFormat
 
     def time(self, must_fit: bool = True) -> IterationTime:
-        """Return the iteration time that :func:`predict` gives."""
+        """Return the iteration time from :func:`predict`."""
         return predict(self.model, self.plan, self.profile, wire=self.wire, must_fit=must_fit)
 
     @property
@@ -73,7 +73,7 @@ class ClusterCase(NamedTuple):
 
     @property
     def amounts(self) -> Amounts:
-        """The amounts from which the planner computes the time."""
+        """The planner's amounts for this case, which determine the time."""
         return amounts_of(self.model, self.plan, self.profile, self.wire)
 
     @property
@@ -88,7 +88,7 @@ class ClusterCase(NamedTuple):
 
     @property
     def alone(self) -> "ClusterCase":
-        """The case with one microbatch on one stage."""
+        """The same case with one microbatch and one stage."""
         return self._replace(plan=replace(self.plan, pipeline=1, chunks=1, global_batch=self.plan.microbatch * self.plan.data))
 
     @property
@@ -98,10 +98,10 @@ class ClusterCase(NamedTuple):
 
 
 class Load(NamedTuple):
-    """The chunks and microbatches of a plan, as far as its memory depends on them.
+    """The chunks and microbatches of a plan, reduced to what determines its memory.
 
-    With one chunk, ``held`` is the number of microbatches that the first stage holds. With more chunks, ``held`` is 1 if there are as many
-    microbatches as stages, and 2 if there are more.
+    With one chunk, ``held`` is the number of microbatches that the first stage holds. With more chunks, ``held`` is 1 if the numbers of
+    microbatches and stages are equal, and 2 if there are more microbatches.
     """
 
     chunks: int
@@ -109,16 +109,16 @@ class Load(NamedTuple):
 
     @staticmethod
     def of(stages: int, chunks: int, microbatches: int) -> "Load":
-        """Return the load of these counts."""
+        """Return the load of a plan with these counts."""
         return Load(chunks, min(stages, microbatches) if chunks == 1 else min(microbatches // stages, 2))
 
     def microbatches(self, stages: int) -> int:
-        """Return a number of microbatches with this load. If a stage never holds so many, return the number that it can hold."""
+        """Return a number of microbatches with this load, but with one chunk at most ``stages``, because a stage holds no more."""
         return min(self.held, stages) if self.chunks == 1 else self.held * stages
 
 
 def case_of(at: At) -> ClusterCase:
-    """Return the case for one value of each axis. Raises :class:`UnsupportedSize` if the chunks do not suit the stages."""
+    """Return the case for one value of each axis. Raise :class:`UnsupportedSize` if the chunks do not suit the stages."""
     batch = at["replicas"] * at["microbatches"] * at["microbatch"]
     sizes = (at["tensor"], at["stages"], at["replicas"], at["microbatch"], batch)
     plan = _plan(*sizes, at["chunks"], at["recompute"], at["sequence_parallel"])
@@ -126,9 +126,9 @@ def case_of(at: At) -> ClusterCase:
 
 
 def misfit(at: At, divides: bool = True) -> str:
-    """Return the reason why there is no such plan, or an empty text if there is one. Memory does not matter here.
+    """Return the reason why a plan does not exist, or an empty text if the plan exists. This function does not check memory.
 
-    If ``divides`` is False, only the numbers of stages, chunks and microbatches matter, and not those of layers and heads.
+    If ``divides`` is False, the function checks only the numbers of stages, chunks and microbatches, not the layers and heads.
     """
     try:
         case = case_of(at)
@@ -140,15 +140,15 @@ def misfit(at: At, divides: bool = True) -> str:
 
 
 class Tables:
-    """Builds tables over some axes of a grid. Each of the other axes has its first value, or 1 if the axis is a count.
+    """The builder of tables over some axes of a grid. All other axes have their first value, or 1 for a count such as stages.
 
-    Three axes are derived from others. ``fabric`` is a GPU's NVLink and node, ``reach`` is the distance of messages between stages (see
-    :attr:`ClusterCase.reach`), and ``load`` is a :class:`Load`.
+    Three more axes are derived from the axes of the grid. ``fabric`` is a GPU's NVLink and node, ``reach`` is the distance of messages
+    between stages (see :attr:`ClusterCase.reach`), and ``load`` is a :class:`Load`.
     """
 
     def __init__(self, values: Values) -> None:
         first = {name: next(iter(each.values())) for name, each in values.items()}
-        # These combinations become a table, so a grid that is too large is refused before they are listed.
+        # These combinations become a table. Check the size before listing them, because listing a large grid takes long.
         refuse_too_large(2 * prod(len(values[name]) for name in ("stages", "chunks", "microbatches")))
         counts = product(values["stages"].values(), values["chunks"].values(), values["microbatches"].values())
         loads = sorted({Load.of(*each) for each in counts if each[1] == 1 or each[2] >= each[0]}) or [Load(1, 1)]
@@ -157,11 +157,11 @@ class Tables:
             fabrics.setdefault(_fabric(gpu), gpu)
         derived: Values = {"fabric": fabrics, "reach": dict(enumerate(range(3))), "load": {each: each for each in loads}}
         self.axes: Values = {**values, **derived}
-        # A count of 1 divides every model, so a table that does not depend on a count can be computed.
+        # For axes outside a table, counts are 1, because a count of 1 divides every model.
         self._first = first | dict.fromkeys(COUNTS, 1)
 
     def full(self, at: At) -> dict[str, Any]:
-        """Return one value of each axis. A derived axis in ``at`` determines the axes from which it is derived."""
+        """Return a value for every axis. A derived axis in ``at`` sets the axes that determine it."""
         found = {**self._first, **at}
         if "fabric" in at:
             found["gpu"] = at["fabric"]
@@ -181,21 +181,21 @@ class Tables:
         return self._table(names, (each for at in self.combinations(names[:-1]) for each in numbers(at)))
 
     def fitting(self, axes: str, number: Callable[[ClusterCase], float]) -> Callable[[At], float]:
-        """Return a function that returns ``number`` of a case, or 0 if the axes say that there is no such plan."""
-        # Without one of these axes, the other plans of the entry may divide the model though this one does not.
+        """Return a function that computes ``number`` for a plan. The result is 0 if the axes show that the plan does not exist."""
+        # Without one of these axes, an entry stands for several plans, and some of them can divide the model even if this plan does not.
         divides = {"model", "tensor", "stages"} <= set(axes.split())
         return lambda at: 0 if misfit(self.full(at), divides) else number(case_of(self.full(at)))
 
     def index(self, axes: str, axis: str, key: Callable[[Any], Any]) -> Data:
-        """Return a table of indices on the derived axis ``axis``. If no plan has a value, its index is 0."""
+        """Return a table of indices on the derived axis ``axis``. The index is 0 for a value that no plan has."""
         places = {each: place for place, each in enumerate(self.axes[axis])}
         return self.table(axes, lambda at: places.get(key(self.full(at)), 0))
 
     def exchange(self, at: At) -> float:
-        """Return the seconds that the messages of a microbatch take over the distance ``reach``, or 0 if no plan has this distance."""
+        """Return the seconds of the messages of a microbatch over the distance ``reach``, or 0 if no plan has this distance."""
         if not at["reach"]:
             return 0.0
-        # Apart from the axes of the table, the time depends on the distance alone, so any plan with this distance will do.
+        # All plans with the same distance have the same time, so take the first plan with this distance.
         for stages, replicas in product(self.axes["stages"].values(), self.axes["replicas"].values()):
             found = self.full({**at, "stages": stages, "replicas": replicas})
             if not misfit(found) and case_of(found).reach == at["reach"]:
@@ -204,7 +204,7 @@ class Tables:
 
     def combinations(self, names: list[str]) -> Iterator[dict[str, Any]]:
         """Return all combinations of values of these axes. The last axis changes fastest."""
-        refuse_too_large(2 * prod(len(self.axes[name]) for name in names))  # bytes, if every entry had one digit
+        refuse_too_large(2 * prod(len(self.axes[name]) for name in names))  # least number of bytes: a digit and a comma for each entry
         return (dict(zip(names, at, strict=True)) for at in product(*(self.axes[name].values() for name in names)))
 
     def _table(self, names: list[str], numbers: Iterable[float]) -> Data:
@@ -213,7 +213,7 @@ class Tables:
 
 
 def index_tables(tables: Tables) -> Data:
-    """Return a table for each derived axis, with the index on this axis for values of the axes that determine it."""
+    """Return a table for each derived axis. The table gives the index on this axis from the values of the axes that determine it."""
     return {
         "fabric": tables.index("gpu", "fabric", lambda at: _fabric(at["gpu"])),
         "reach": tables.index("gpu tensor stages replicas", "reach", lambda at: case_of(at).reach),
@@ -223,7 +223,7 @@ def index_tables(tables: Tables) -> Data:
 
 @dataclass(frozen=True)
 class Sum:
-    """A sum of products of tables and numbers. A formula can add, multiply and divide such sums, as it does with numbers.
+    """A sum of products of tables and numbers. Sums support +, * and /, so a formula accepts sums instead of numbers.
 
     Examples
     --------
@@ -248,17 +248,17 @@ class Sum:
         return Sum(tuple((factor, *term) for term in self.terms))
 
     def __truediv__(self, other: "Sum") -> "Sum":
-        # The script can divide by one table, not by a sum.
+        # The unpacking allows division only by a single table, because the script cannot divide by a sum.
         ((name,),) = other.terms
         return self * Sum.of(f"1/{name}")
 
 
 def quantities() -> dict[str, Sum]:
-    """Return the quantities of a setting: seconds of each part of the time, 1e12 operations per GPU, GPUs, and GB.
+    """Return the formulas of all quantities of a setting: seconds of each part, 1e12 operations per GPU, number of GPUs, and GB.
 
-    The planner's own formula gives the seconds: its amounts are here names of tables instead of numbers.
+    The planner's own function ``part_seconds`` gives the seconds. Its arguments are sums of tables here instead of numbers.
     """
-    # The planner counts these for a microbatch. They grow with its size, so a table for one sample is enough.
+    # These operations are proportional to the size of a microbatch, so a table for one sample is enough.
     of_one_sample = ("layer_flops", "head_flops")
     amounts = Amounts(**{name: Sum.of(f"{name} microbatch" if name in of_one_sample else name) for name in Amounts._fields})
     return {
@@ -274,7 +274,7 @@ def quantities() -> dict[str, Sum]:
     }
 
 
-# The axes of each table, and the function that returns its number for a case. Seconds in large tables have five digits, which are enough.
+# Name of a table -> (its axes, function from a case to a number). In large tables, seconds have only five digits, to save bytes.
 NUMBERS: Mapping[str, tuple[str, Callable[[ClusterCase], float]]] = {
     "gaps": ("stages", lambda case: case.amounts.gaps),
     "layers": ("model stages", lambda case: case.amounts.layers),
@@ -291,9 +291,9 @@ NUMBERS: Mapping[str, tuple[str, Callable[[ClusterCase], float]]] = {
     "parameters": ("model tensor stages", lambda case: case.amounts.parameters),
     "work": ("model tensor stages recompute", lambda case: case.time(must_fit=False).flops / case.plan.gpus / 1e12),
     "states": ("model tensor stages", lambda case: case.on_first.states / 1e9),
-    # of one sample, if all layers are on one stage
+    # activations of one sample if all layers are on one stage
     "activations": ("model tensor recompute sequence_parallel", lambda case: case.on_first.activations / 1e9),
-    # activations that a stage holds, as a multiple of those of one microbatch in all layers
+    # activations that a stage holds, divided by the activations of one microbatch in all layers
     "held_first": ("stages load", lambda case: case.on_first.activations / case.alone.on_first.activations),
     "held_last": ("stages load", lambda case: case.on_last.activations / case.alone.on_last.activations),
     "working_first": ("model tensor recompute sequence_parallel", lambda case: case.on_first.working / 1e9),
@@ -303,13 +303,13 @@ NUMBERS: Mapping[str, tuple[str, Callable[[ClusterCase], float]]] = {
 
 
 def quantity_tables(tables: Tables, sums: Iterable[Sum]) -> Data:
-    """Return the tables that these sums name, by name."""
+    """Return the tables in these sums: name -> table."""
     names = dict.fromkeys(factor for each in sums for term in each.terms for factor in term if isinstance(factor, str))
     return {name: _table_of(tables, name) for name in names}
 
 
 def _table_of(tables: Tables, name: str) -> Data:
-    """Return the table with this name, or with the inverse of each number for a name such as ``1/chunks``."""
+    """Return the table with this name. A name such as ``1/chunks`` gives the inverse of each number."""
     of = name.removeprefix("1/")
     number: Callable[[At], float]
     if of in COUNTS:
@@ -323,7 +323,7 @@ def _table_of(tables: Tables, name: str) -> Data:
 
 
 def _fabric(gpu: Profile) -> tuple[float, int]:
-    """Return the values of a profile on which the time of messages depends, without the port."""
+    """Return the values of a profile that determine the time of messages, without the network port."""
     return gpu.nvlink, gpu.gpus_per_node
 
 
@@ -333,25 +333,25 @@ def _five_digits(value: float) -> float:
 
 @lru_cache(maxsize=1 << 14)
 def _plan(*arguments: Any) -> Plan:
-    """Return the plan with these arguments."""
-    # A plan checks its arguments, which takes time, and many cases have equal plans. So plans are cached.
+    """Return the plan with these arguments, from a cache."""
+    # Cached, because many cases have equal plans, and a new plan checks its arguments, which takes time.
     return Plan(*arguments)
 
 
 @lru_cache(maxsize=256)
 def _with_port(gpu: Profile, network: float) -> Profile:
     """Return the GPU with another network port, given in bytes per second."""
-    # There are few results, and all tables need them. So they are cached.
+    # Cached, because all tables need the same few results.
     return replace(gpu, network=network)
 
 
 def cluster_data(values: Values) -> Data:
-    """Return the data that a page needs to show every setting of a grid.
+    """Return the data with which a page can show every setting of a grid.
 
     Parameters
     ----------
     values : mapping of str to mapping
-        For each axis, the values by name.
+        Axis -> name of a value -> value.
 
     Returns
     -------
@@ -369,7 +369,7 @@ def cluster_data(values: Values) -> Data:
     Raises
     ------
     HybridLabError
-        For a grid in which no plan divides the model, and for more than 2 MB of data.
+        No plan of the grid divides the model, or the data have more than 2 MB.
     """
     tables, sums, sentences = Tables(values), quantities(), _Sentences()
     _refuse_no_plan(tables)
@@ -392,7 +392,7 @@ def cluster_data(values: Values) -> Data:
 
 
 class _Sentences(dict[str, int]):
-    """Texts with their numbers. The empty text has number 0, and a new text gets the next number."""
+    """Text -> number. The empty text has number 0, and each new text gets the next number."""
 
     def __init__(self) -> None:
         super().__init__({"": 0})
@@ -402,10 +402,10 @@ class _Sentences(dict[str, int]):
 
 
 def _misfit_tables(tables: Tables, sentences: _Sentences) -> Data:
-    """Return the tables that say why there is no such plan."""
+    """Return the tables of reasons why plans do not exist."""
 
     def of_layers(at: At) -> int:
-        # As many microbatches as stages suit all chunks, so what is refused here is a matter of layers and heads.
+        # With as many microbatches as stages, all chunks are possible, so only layers and heads can cause a refusal.
         return sentences.number(misfit(tables.full({**at, "microbatches": at["stages"]})))
 
     def of_chunks(at: At) -> int:
@@ -418,7 +418,7 @@ def _misfit_tables(tables: Tables, sentences: _Sentences) -> Data:
 
 
 def _refuse_no_plan(tables: Tables) -> None:
-    """Raise an error if no plan of the grid divides the model. The message says why the first one does not."""
+    """Raise an error if no plan of the grid divides the model. The message has the reason for the first plan."""
     settings = tables.combinations(["model", "tensor", "stages", "chunks", "microbatches"])
     reasons = (misfit(tables.full(at)) for at in settings)
     # The generator stops at the first plan that divides the model.
@@ -428,14 +428,14 @@ def _refuse_no_plan(tables: Tables) -> None:
 
 
 def _overflow_table(tables: Tables, sentences: _Sentences) -> Data:
-    """Return the table that says why a plan does not fit. If there is no such plan, the entry is 0: the other tables say why."""
+    """Return the table of reasons why plans do not fit in memory. The entry of a plan that does not exist is 0."""
     gpus = list(tables.axes["gpu"].values())
     known: dict[Hashable, str] = {}
 
     def numbers(at: At) -> list[int]:
         found = tables.full(at)
         load = at["load"]
-        # Some loads do not exist with this number of stages.
+        # Skip loads that no plan with this number of stages has.
         if Load.of(at["stages"], load.chunks, found["microbatches"]) != load or misfit(found):
             return [0] * len(gpus)
         return [sentences.number(sentence) for sentence in _overflow_sentences(case_of(found), gpus, known)]
@@ -444,14 +444,14 @@ def _overflow_table(tables: Tables, sentences: _Sentences) -> Data:
 
 
 def _overflow_sentences(case: ClusterCase, gpus: Sequence[Profile], known: dict[Hashable, str]) -> list[str]:
-    """Return one text for each GPU that says why the plan does not fit in its memory, or is empty if the plan fits.
+    """Return one text for each GPU: the reason why the plan does not fit in its memory, or an empty text if the plan fits.
 
-    If smaller microbatches and recomputation are not enough on one GPU, they are not enough on a GPU with less memory. Then the text does
-    not depend on the numbers of tensor GPUs, stages and chunks, and ``known`` stores it.
+    If smaller microbatches and recomputation do not suffice on one GPU, they do not suffice on a GPU with less memory. The text then does
+    not depend on the numbers of tensor GPUs, stages and chunks, so ``known`` stores the text.
     """
     found, sentence, total, plan = {}, "", case.memory.total, case.plan
     for capacity, gpu in sorted({gpu.memory: gpu for gpu in gpus}.items(), reverse=True):
-        if total > capacity and MORE_MEMORY not in sentence:  # if a larger GPU already needs this advice, all smaller ones do
+        if total > capacity and MORE_MEMORY not in sentence:  # if a larger GPU needs this advice, all smaller GPUs need it too
             key = (case.model, capacity, plan.microbatch, plan.global_batch, plan.recompute, plan.sequence_parallel)
             sentence = known[key] if MORE_STAGES in sentence and key in known else _overflow_template(case, gpu)
             if MORE_STAGES in sentence or MORE_MEMORY in sentence:
@@ -461,14 +461,14 @@ def _overflow_sentences(case: ClusterCase, gpus: Sequence[Profile], known: dict[
 
 
 def _overflow_template(case: ClusterCase, gpu: Profile) -> str:
-    """Return a text that says why a plan does not fit, or an empty text if it fits.
+    """Return the reason why a plan does not fit in memory, or an empty text if the plan fits.
 
-    The text has names in braces instead of numbers, so that many cases share one text.
+    The text has names in braces instead of numbers, so that many cases can share one text.
     """
     try:
         refuse_overflow(case.model, case.plan, gpu)
     except UnsupportedSize as why:
-        # The numbers to leave out stand before the capacity. The advice keeps its numbers: other advice is another text.
+        # Replace only the numbers before the capacity. The advice after the capacity does not change, because different advice is a different text.
         before, _, after = str(why).partition(f"{gpu.memory / 1e9:g} GB of {gpu.name}")
         names = iter(("total", "states", "activations", "working", "over"))
         return re.sub(r"\d+\.\d", lambda _: f"{{{next(names)}}}", before) + "{capacity} GB of {gpu}" + after

@@ -1,4 +1,4 @@
-"""The error explorer shows the error of all-reduced means and the bytes that a rank sends, against the number of ranks."""
+"""The error explorer: it shows the error of an all-reduce and the bytes that a rank sends, against the number of ranks."""
 
 from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
@@ -23,10 +23,10 @@ from hybridlab.wire import BF16, FP16, FP32, INT8, WireFormat
 
 RANKS = (2, 4, 8, 16, 32, 64)
 FORMATS = (FP16, BF16, INT8, WireFormat("INT8", block=256), WireFormat("INT8", stochastic=True))
-BOTH = "both"  # algorithms in one picture
+BOTH = "both"  # shows the lines of both algorithms
 MOST_RANKS = 128
-MOST_FORMATS = 6  # the most formats in one picture, because each has its own mark
-MOST_ENCODED = 10**9  # the most numbers in all messages together; more would take minutes
+MOST_FORMATS = 6  # largest number of formats in one view; each format has its own marker
+MOST_ENCODED = 10**9  # largest count of numbers in all messages together; more would take minutes
 DIGITS = 4  # significant digits of an error, because the last bits of a sum differ from machine to machine
 
 ALGORITHMS: Mapping[str, Callable[..., Any]] = MappingProxyType({"ring": ring_all_reduce, "one-shot": one_shot_all_reduce})
@@ -35,16 +35,16 @@ DISTRIBUTIONS: Mapping[str, Callable[[np.random.Generator, tuple[int, int]], Flo
         "normal": lambda rng, shape: rng.standard_normal(shape),
         "Laplace": lambda rng, shape: rng.laplace(scale=0.5**0.5, size=shape),
     }
-)  # both with mean 0 and variance 1
+)  # both distributions have mean 0 and variance 1
 
 
 class ErrorExplorer(View):
-    """A picture of the measured NMSE of all-reduced means against the number of ranks, with the closed form and the bytes per rank.
+    """A view of the measured error (NMSE) of an all-reduce against the number of ranks, with the closed form and the bytes per rank.
 
-    NMSE is the mean square of the error divided by the mean square of the true values. When the explorer is created, it runs every
-    all-reduce, both as a ring and as one shot. The trait ``measured`` has all results, so the picture needs no running kernel. ``rows``
-    has the same results as rows. The traits ``algorithm`` ("ring", "one-shot" or "both"), ``distribution``, ``formats`` (names of the
-    formats that are drawn) and ``ranks`` (the position of the marker) change with the controls. Python can observe and set them.
+    NMSE is the mean square of the error divided by the mean square of the true values. The constructor runs every all-reduce twice: as a
+    ring and as one shot. The trait ``measured`` has all results, so the view works without a running kernel. ``rows`` has the same results
+    as rows. The traits ``algorithm`` ("ring", "one-shot" or "both"), ``distribution``, ``formats`` (names of the formats in the view) and
+    ``ranks`` (the position of the marker) change with the controls. Python can observe and set them.
 
     Parameters
     ----------
@@ -55,16 +55,16 @@ class ErrorExplorer(View):
     distributions : str or iterable of str
         The distributions of the gradients: "normal", "Laplace".
     size : int
-        Numbers in one gradient.
+        The count of numbers in the gradient of one rank.
     seed : int
         The seed of all random numbers.
     show : mapping or None
-        What to show first, such as ``{"ranks": 8, "formats": ["INT8"]}``.
+        The first setting, such as ``{"ranks": 8, "formats": ["INT8"]}``.
 
     Raises
     ------
     HybridLabError
-        For wrong values, for more formats than a picture can show, and for a measurement that would take minutes.
+        A value is wrong, there are too many formats, or the measurement would take minutes.
 
     Examples
     --------
@@ -109,7 +109,7 @@ class ErrorExplorer(View):
         super().__init__(**(first | asked))
 
     def checked(self, name: str, value: Any) -> Any:
-        """Return the value for one trait of the setting if it was measured, or refuse it.
+        """Return the value for one trait of the setting, or raise an error if the explorer has not measured this value.
 
         >>> ErrorExplorer(ranks=(2, 4), size=64).checked("ranks", 3)
         Traceback (most recent call last):
@@ -129,7 +129,7 @@ class ErrorExplorer(View):
         return count
 
     def _checked_formats(self, value: Any) -> list[str]:
-        """Return the names of wire formats in the order of the data, or refuse a list with a name that is not in the data."""
+        """Return the names of wire formats in the order of the data, or raise an error for a name that is not in the data."""
         if not isinstance(value, (list, tuple)):
             wanted = 'a list of names of wire formats, such as ["INT8"]'
             raise HybridLabError(f"formats must be {wanted}, not {short_repr(value)}", "not-a-list")
@@ -143,7 +143,7 @@ class ErrorExplorer(View):
         return self._rows
 
     def __repr__(self) -> str:
-        """Return the grid and the setting but no measured number, so the text is the same in every run and on every machine."""
+        """Return the grid and the setting. Measured numbers are left out, so that the text is the same on every machine."""
         ranks = self.measured["ranks"]
         span = f"{ranks[0]} to {counted(ranks[-1], 'rank')}" if len(ranks) > 1 else counted(ranks[0], "rank")
         drawn = ", ".join(self.formats) or "no format"
@@ -178,16 +178,16 @@ class ErrorGrid(NamedTuple):
     seed: int
 
 
-@lru_cache(maxsize=8)  # several views of a notebook show the same grid
+@lru_cache(maxsize=8)  # cached, because several views of a notebook can show the same grid
 def error_rows(grid: ErrorGrid) -> tuple[ErrorRow, ...]:
     """Return one row for every algorithm, distribution, wire format and number of ranks of a grid.
 
-    The gradients of different ranks are independent and have variance 1. Runs with fewer ranks use the first of the same gradients.
+    The gradients of different ranks are independent and have variance 1. A run with R ranks uses the first R gradients.
     """
     shape = max(grid.ranks), grid.size
     gradients = {name: DISTRIBUTIONS[name](np.random.default_rng(grid.seed), shape) for name in grid.distributions}
     return tuple(
-        # Each run has a new generator, so a row does not depend on the other rows of the grid.
+        # A new generator for each run, so that a row does not depend on the other rows.
         _measure(algorithm, name, wire, gradients[name][:count], np.random.default_rng([grid.seed, count]))
         for algorithm, name, wire, count in product(ALGORITHMS, grid.distributions, grid.formats, grid.ranks)
     )
@@ -204,7 +204,7 @@ def nmse(found: npt.ArrayLike, true: npt.ArrayLike) -> float:
 
 
 def closed_form_nmse(algorithm: str, wire: WireFormat, ranks: int, size: int) -> float:
-    """Return the NMSE that the closed form gives for normal numbers.
+    """Return the NMSE from the closed form, for normally distributed numbers.
 
     Parameters
     ----------
@@ -223,11 +223,11 @@ def closed_form_nmse(algorithm: str, wire: WireFormat, ranks: int, size: int) ->
     '4.0e-04'
     """
     if wire.roundoff is not None:
-        # In a ring, the partial sum of j ranks is rounded at hop j. Its variance is j times that of one rank, so the D - 1 hops add
-        # (D - 1)/2 of the error of rounding the whole sum. In one shot, D - 1 of D terms are rounded. The 1 is the rounding of the
-        # finished sum.
+        # In a ring, hop j rounds the partial sum of j ranks. The variance of this sum is j times the variance of one rank. So the
+        # D - 1 hops together cause (D - 1)/2 times the error of rounding the whole sum. In one shot, D - 1 of D terms are rounded.
+        # The 1 is for the rounding of the finished sum.
         return formulas.cast_nmse(wire.roundoff) * ((ranks - 1) / (2 if algorithm == "ring" else ranks) + 1)
-    # The largest chunk. INT8 has one scale for each block, or for a whole chunk without blocks.
+    # The size of the largest chunk. INT8 has one scale for each block, or one scale for the whole chunk without blocks.
     chunk = -(-size // ranks)
     crest = formulas.gaussian_crest(min(chunk, wire.block or chunk))
     if algorithm == "ring":
@@ -236,7 +236,7 @@ def closed_form_nmse(algorithm: str, wire: WireFormat, ranks: int, size: int) ->
 
 
 def error_data(rows: Iterable[ErrorRow], size: int) -> Data:
-    """Return the rows as the data that the script draws.
+    """Return the rows as plain data for the script.
 
     Parameters
     ----------
@@ -248,9 +248,9 @@ def error_data(rows: Iterable[ErrorRow], size: int) -> Data:
     Returns
     -------
     dict
-        ``ranks``, ``formats``, ``algorithms`` and ``distributions`` list the values that were measured. ``series`` has an entry for each
-        line under a key such as "ring/normal/INT8". An entry has lists ``nmse``, ``law``, ``nbytes`` and ``saving``, with one value for
-        each number of ranks.
+        ``ranks``, ``formats``, ``algorithms`` and ``distributions`` list the measured values. ``series`` has an entry for each line under a
+        key such as "ring/normal/INT8". An entry has lists ``nmse``, ``law``, ``nbytes`` and ``saving``, with one value for each number of
+        ranks.
     """
     listed = list(rows)
     series: Data = {}
@@ -281,7 +281,7 @@ def _measure(algorithm: str, distribution: str, wire: WireFormat, values: Floats
 
 
 def _checked_grid(ranks: Any, formats: Any, distributions: Any, size: Any, seed: Any) -> ErrorGrid:
-    """Return the grid of all-reduces without duplicates and with sorted ranks, or refuse wrong arguments."""
+    """Return the grid of all-reduces without duplicates and with sorted ranks, or raise an error for wrong arguments."""
     counts = tuple(whole_numbers(ranks, "ranks", at_least=2, at_most=MOST_RANKS))
     wires = tuple(wire_formats(formats, "formats"))
     names = [known_name(each, DISTRIBUTIONS, "distribution") for each in one_or_several(distributions, "distributions")]
@@ -297,7 +297,7 @@ def _checked_grid(ranks: Any, formats: Any, distributions: Any, size: Any, seed:
     if grid.size < counts[-1]:
         wanted = "size must be at least the largest number of ranks, since each rank has a chunk"
         raise HybridLabError(f"{wanted}: {grid.size} is less than {counts[-1]}", "too-small")
-    # The 4: there are two algorithms, and in each of them every number of a rank is encoded about twice.
+    # 4: two algorithms, and each algorithm encodes every number of a rank about twice.
     if 4 * sum(counts) * grid.size * len(wires) * len(grid.distributions) > MOST_ENCODED:
         raise HybridLabError("this would take minutes to measure: give fewer ranks or formats, or a smaller size", "too-large")
     return grid

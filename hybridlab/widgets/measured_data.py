@@ -1,4 +1,4 @@
-"""The data of measured steps in a timeline explorer, which lists them beside the schedules of its grid."""
+"""The data of measured steps for a timeline explorer. The explorer lists measured steps beside the schedules of its grid."""
 
 from collections.abc import Mapping
 from itertools import product
@@ -12,11 +12,11 @@ from hybridlab.schedules import REGISTRY, known_schedule
 from hybridlab.timeline import Timeline
 from hybridlab.widgets.page_data import Data, nine_digits
 
-SUFFIX = ", measured"  # no name of the registry ends like this, so a name says whether its times are measured
+SUFFIX = ", measured"  # no name in the registry has this ending, so the ending marks a measured step
 
 
 def measured_steps(measured: Any, unit: str | None) -> dict[str, Timeline]:
-    """Return measured timelines by their names in the explorer, such as "1f1b, measured", or refuse them.
+    """Return the measured timelines: name in the explorer, such as "1f1b, measured" -> timeline. Raise an error for other values.
 
     >>> measured_steps(None, "ms")
     {}
@@ -35,17 +35,18 @@ def measured_steps(measured: Any, unit: str | None) -> dict[str, Timeline]:
 
 
 def with_measured(data: Data, steps: Mapping[str, Timeline]) -> Data:
-    """Return the data of a grid with the entries of measured steps. The grid must have the size of each step.
+    """Return the data of a grid with added entries for measured steps. The grid must have the size of each step.
 
-    At this size, an entry has ``orders``, and ``start`` and ``end`` of each operation. At all other sizes it has a ``refusal``.
+    At the size of the step, an entry has ``orders``, and ``start`` and ``end`` of each operation. At all other sizes, an entry has a
+    ``refusal``.
     """
     schedules, pipelines = list(data["schedules"]), dict(data["pipelines"])
     for name, timeline in steps.items():
-        # The script looks up an entry for each size of the grid. The step's own number of chunks need not be one of the grid's.
+        # The script needs an entry for each size. The grid may lack the step's number of chunks, so add this number.
         sizes = list(product(data["devices"], data["microbatches"], sorted({*data["chunks"], timeline.schedule.chunks})))
         if size_of(timeline) not in sizes:
             raise HybridLabError(f"{refusal_of(timeline)}: let the explorer show this size, too", "does-not-fit")
-        # The schedule of the same name stays in the list: a reader compares the measured step with it.
+        # The simulated schedule stays in the list, so that a reader can compare both.
         schedules.append(title_of(name, timeline))
         for size in sizes:
             fits = size == size_of(timeline)
@@ -60,14 +61,14 @@ def size_of(timeline: Timeline) -> tuple[int, int, int]:
 
 
 def refusal_of(timeline: Timeline) -> str:
-    """Return the sentence that says with which size a step was measured."""
+    """Return a sentence with the size of a measured step, the refusal at all other sizes."""
     devices, microbatches, chunks = size_of(timeline)
     sizes = [counted(devices, "device"), counted(microbatches, "microbatch")] + [counted(chunks, "chunk")] * (chunks > 1)
     return f"this step was measured with {' and '.join(sizes)}"
 
 
 def title_of(name: str, timeline: Timeline) -> Data:
-    """Return the name, the title and the chunks of a measured step, as the grid has them for a schedule."""
+    """Return the name, the title and the chunks of a measured step, in the same form as for a schedule of the grid."""
     return {"name": name, "title": f"{REGISTRY[name.removesuffix(SUFFIX)].title} (measured)", "chunks": [timeline.schedule.chunks]}
 
 

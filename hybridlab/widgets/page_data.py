@@ -1,4 +1,4 @@
-"""Functions for the data that a view gives to its script: plain JSON, with few digits, and small enough for a page."""
+"""Functions for the data of a view's script: JSON with few digits, small enough for a web page."""
 
 import hashlib
 import json
@@ -10,8 +10,9 @@ from hybridlab.palette import shade_colour
 from hybridlab.schedule import KINDS
 from hybridlab.schedules import REGISTRY
 
-MOST_BYTES = 2_000_000  # the most bytes of JSON for one view in a page
-MOST_OPS = 12_500  # in one timeline; a browser draws two such timelines in 1.0 to 1.5 s (measured, headless Chromium, two cores)
+MOST_BYTES = 2_000_000  # largest number of bytes of JSON for one view
+# largest number of operations in a timeline; a browser draws two such timelines in 1.0 to 1.5 s (measured, headless Chromium, two cores)
+MOST_OPS = 12_500
 
 Data = dict[str, Any]  # values that json.dumps accepts
 
@@ -23,7 +24,7 @@ def nine_digits(values: Iterable[float]) -> list[float]:
     [2, 0.333333333]
     """
     floats = (float(f"{value:.9g}") for value in values)
-    # Larger whole numbers are shorter as floats: 1e+20 has fewer characters than its digits.
+    # Larger whole numbers are shorter as floats, such as 1e+20.
     return [int(value) if value.is_integer() and abs(value) < 1e15 else value for value in floats]
 
 
@@ -42,16 +43,17 @@ def digest(data: Data) -> str:
     >>> digest({"unit": "ms"})
     'b680e8fa'
     """
-    return hashlib.sha256(compact_json(data, sort_keys=True).encode()).hexdigest()[:8]  # equal data in another order have the same digest
+    # sort_keys, so that the order of keys does not matter
+    return hashlib.sha256(compact_json(data, sort_keys=True).encode()).hexdigest()[:8]
 
 
 def refuse_too_large(nbytes: int, subject: str = "this grid is", advice: str = "give fewer values") -> None:
-    """Refuse data of more bytes than a page can carry.
+    """Raise an error if the data of a view have more bytes than a page can carry.
 
     Parameters
     ----------
     nbytes : int
-        The length of the JSON text in bytes, or a smaller number of bytes that is known before the data are built.
+        The length of the JSON text in bytes, or a lower bound of this length before the data are built.
     subject, advice : str
         The beginning and the end of the error's message.
 
@@ -76,20 +78,20 @@ def operation_kinds(chunks: Mapping[str, Iterable[int]]) -> Data:
     Parameters
     ----------
     chunks : mapping of str to iterable of int
-        The numbers of chunks per device that a picture can show, for each schedule by its name.
+        Name of a schedule -> the numbers of chunks per device that a view can show.
 
     Returns
     -------
     dict
-        An entry for each kind (F, B, I, W) has its ``words`` and its ``colours``. ``colours`` maps a number of shades to a list of as
-        many colours. There is one shade for each chunk on a device in each copy of the weights.
+        An entry for each kind (F, B, I, W) has ``words`` and ``colours``. ``colours`` maps a number n of shades to a list of n colours. The
+        number of shades is the number of chunks on a device times the number of copies of the weights.
 
     Examples
     --------
     >>> operation_kinds({"gpipe": [1]})["F"]
     {'words': 'forward', 'colours': {'1': ['#56B4E9']}}
     """
-    # One shade is always needed: legends show the colour of a kind without its shades.
+    # Always include a single shade, because legends show the colour of a kind without shades.
     counts = sorted({1, *(count * REGISTRY[name].copies for name, each in chunks.items() for count in each)})
     return {
         kind.value: {
