@@ -152,7 +152,7 @@ WRONG_FOR = "a ring that is wrong only for D = {size}"  # a grader's seed draws 
 
 
 def ring_of(name: str, size: int) -> Ring:
-    """Return the ring of this name. The returned function does not show its name to the student. ``size`` is the D of ``WRONG_FOR``."""
+    """Return the ring of this name. A student's test cannot see the name. ``size`` is the D of ``WRONG_FOR``."""
     known = {**RIGHT, **WRONG}.get(name)
 
     def ring(values: Floats) -> Any:
@@ -253,7 +253,7 @@ MISTAKES = [
         "the test passes every ring: let it compare the result with one that numpy computes",
         lambda names, size: [True] * len(names),
     ),
-    KnownMistake("passes-nothing", "the test fails every ring, also the right one", lambda names, size: [False] * len(names)),
+    KnownMistake("passes-nothing", "the test fails every ring, also the right rings", lambda names, size: [False] * len(names)),
     KnownMistake(
         "inverted",
         "the test returns False for the right rings and True for wrong ones",
@@ -307,10 +307,10 @@ MISTAKES = [
         _with_shapes([1, 2, 4], [4, 8]),
     ),
     KnownMistake("no-small-n", "the test tries no n below D: let it try several n, from 1 on", _with_shapes(range(1, 6), [7])),
-    KnownMistake("powers-of-two-alone", "the test tries no D but 1, 2 and 4: let it try 1 to 5", _with_shapes([1, 2, 4], range(1, 9))),
+    KnownMistake("powers-of-two-alone", "the test tries only D = 1, 2 and 4: let it try 1 to 5", _with_shapes([1, 2, 4], range(1, 9))),
     KnownMistake(
         "argument-not-compared",
-        "the test does not look at `values` after the call: compare it with a copy from before the call",
+        "the test does not look at `values` after the call: compare `values` with a copy from before the call",
         _with_shapes(range(1, 6), range(1, 9), unchanged=False),
     ),
     KnownMistake("few-ranks", "the test tries too few D: let it try 1 to 5", _with_shapes([3], range(1, 9))),

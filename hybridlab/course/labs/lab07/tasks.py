@@ -78,7 +78,7 @@ def samples_kept(devices: int = 4, microbatches: int = 8, replicas: int = 4, siz
         fields=[f"Samples on device {device}" for device in range(devices)],
         code="too-few",
         mistakes=[
-            (peaks, "microbatches-not-samples", "these are microbatches: how many samples has one?"),
+            (peaks, "microbatches-not-samples", "these are numbers of microbatches: how many samples has one microbatch?"),
             (
                 truth[::-1],
                 "reversed",
@@ -92,7 +92,7 @@ def samples_kept(devices: int = 4, microbatches: int = 8, replicas: int = 4, siz
             (
                 [size] * devices,
                 "one-microbatch",
-                "each of these is one microbatch: a device runs forwards ahead of its first backward",
+                "each number is that of one microbatch: most devices run more than one forward before their first backward",
             ),
             (
                 [truth[0]] * devices,
@@ -107,7 +107,7 @@ def samples_kept(devices: int = 4, microbatches: int = 8, replicas: int = 4, siz
             (
                 [size * (devices - 1 - device) for device in range(devices)],
                 "warm-up-alone",
-                "this is the warm-up alone: one more forward comes before the backward",
+                "these are the forwards of the warm-up alone: one more forward comes before the first backward",
             ),
             ("value[place] > truth[place]", "too-many", more.replace("more", "fewer", 1)),
         ],
@@ -148,15 +148,15 @@ def the_fewest_bytes(answer: object) -> Feedback:
             (
                 codes + 4 * messages / stages,
                 "scales-of-one-ring",
-                "these are the scales of one stage's ring: there are two rings",
+                "this counts the scales of one stage's ring alone: there are two rings",
             ),
             (
                 codes + 4 * messages / replicas,
                 "scales-of-one-rank",
-                "these are the scales of one rank's messages: each of the 8 replicas sends its own",
+                "this counts the scales of one rank's messages alone: each of the 8 replicas sends messages",
             ),
             (codes + messages, "one-byte-scales", "a scale takes 4 bytes, not one"),
-            (of_four, "four-replicas", "this is the row of the table: it is for 4 replicas"),
+            (of_four, "four-replicas", "this is the number in the table, which is for 4 replicas: the task has 8 replicas"),
             (
                 2 * of_four,
                 "proportional",
@@ -167,7 +167,7 @@ def the_fewest_bytes(answer: object) -> Feedback:
             (truth / replicas, "one-replica-alone", "this is one replica: the table counts the bytes of all replicas"),
             (4 * codes, "fp32", "this is FP32, 4 bytes a number"),
             (2 * codes, "fp16", "this is FP16, 2 bytes a number"),
-            (sum(sizes), "parameters", "this is the number of parameters: what does a ring send of each?"),
+            (sum(sizes), "parameters", "this is the number of parameters: what does a ring send for each parameter?"),
         ],
         example="1000",
     )
@@ -222,7 +222,10 @@ def _before_and_after(weight: float) -> tuple[float, float]:
 
 @number_task("lab07.t5", title="A rate that hides the fault", points=2, draws={"replicas": (3, *range(5, 21))})
 def a_rate_that_hides_the_fault(replicas: int = 6) -> Question:
-    """Ask for the factor for the learning rate. If all gradients are equal, the published ring returns gradient / D; the factor is D."""
+    """Ask for the factor on the learning rate with which the published ring trains like one device.
+
+    If all gradients are equal, the published ring returns gradient / D, so the factor is D.
+    """
     factor = Number(
         "a factor",
         replicas,
@@ -234,7 +237,11 @@ def a_rate_that_hides_the_fault(replicas: int = 6) -> Question:
                 "same-rate",
                 "with the same rate the published ring takes smaller steps: by what does it divide, and what has it added up?",
             ),
-            (1 / replicas, "inverted", "this is the length of its steps: the factor is the inverse"),
+            (
+                1 / replicas,
+                "inverted",
+                "with the same rate, the published ring takes this share of the right step: the factor is the inverse",
+            ),
             (replicas - 1, "d-minus-1", "a chunk makes D - 1 hops, but it is divided by D"),
             (2 * (replicas - 1), "hops", "2(D-1) is the number of hops: what is a chunk divided by at the end?"),
             (

@@ -1,1 +1,1 @@
-"""Lab 8, threads: its tasks and builds."""
+"""Lab 8, threads: its tasks and its coding tasks ('builds')."""

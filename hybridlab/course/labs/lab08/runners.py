@@ -36,7 +36,7 @@ RAISED = object()  # stands for the result of a function that has raised an erro
 
 
 class Trouble(NamedTuple):
-    """What is special about a case.
+    """What goes wrong or takes long in a case.
 
     Parameters
     ----------
@@ -157,7 +157,7 @@ class ThreadWatch:
         owner = self._thread_of.setdefault(op.stage, thread)
         others = [device for device, other in self._thread_of.items() if other == thread and device != op.stage]
         if owner != thread:
-            self._fault("another-thread", f"{name} runs on another thread than the operations of device {op.stage} before it")
+            self._fault("another-thread", f"{name} runs on another thread than the operations that device {op.stage} has run before")
         if others and not self._trouble.raises:  # after an error, a pool of threads may use a thread for another device
             self._fault("one-thread", f"devices {others[0]} and {op.stage} run on the same thread: each device has a thread of its own")
         sender = f"{op.stage - 1}F{op.microbatch}" if op.kind is Kind.F else f"{op.stage + 1}B{op.microbatch}"
@@ -455,7 +455,7 @@ MISTAKES = [
 
 
 def _other_names(names: list[str], case: tuple[Any, ...]) -> list[str]:
-    """Return the operations of the lines that are not among these names."""
+    """Return the operations of the lines that are not in ``names``."""
     return [name for line in case[0] for name in line.split() if name not in names]
 
 

@@ -32,7 +32,7 @@ def count_the_queues(stages: int = 4, replicas: int = 3) -> Question:
     queues = Number(
         "a number of queues",
         len(set(zip(sent.device.tolist(), sent.peer.tolist(), strict=True))),
-        hint="there are not {value} queues: count those of two neighbours in a pipeline and those of a rank in a ring, then multiply",
+        hint="there are not {value} queues: count the queues of two neighbours in a pipeline and those of a rank in a ring, then multiply",
         mistakes=[
             (2 * one_way, "pipelines-alone", "these are the queues of the pipelines: the ranks of a ring send to each other as well"),
             (
@@ -212,9 +212,12 @@ def where_they_stand(answer: Any) -> Feedback:
         if order.index(op) < order.index(stop):
             needs = schedule.needs(op)
             why = f"the output of {needs[-1]} arrives" if needs else "it needs no input"
-            return wrong("gets-past", f"device {device} gets past {op}: {why}, and nothing before it waits for ever")
+            return wrong("gets-past", f"device {device} gets past {op}: {why}, and no operation before {op} waits for ever")
         if op != stop:
-            return wrong("never-gets-there", f"device {device} never gets to {op}: an operation before it in its order waits for ever")
+            return wrong(
+                "never-gets-there",
+                f"device {device} never gets to {op}: an operation before {op} in the order of this device waits for ever",
+            )
     return right("device 2 waits for the lost message, device 1 for the gradient of device 2, device 0 for that of device 1")
 
 

@@ -145,7 +145,7 @@ def the_goal(stages: int = 8, goal: int = 80) -> Question:
     def fewest(reading: int = stages, ring_step: float = ring_step) -> int:
         return next(count for count in range(1, MOST) if efficiency(count, reading, ring_step) >= goal / 100)
 
-    work = (FORWARD + BACKWARD) / stages  # ms of a microbatch on a stage
+    work = (FORWARD + BACKWARD) / stages  # ms of one microbatch on one stage
     times = {"work": work, "others": work / efficiency(1) - work}
     reached = "with {counted(value, 'microbatch')} the efficiency is {work * value / (others + work * value):.4f}"
     truth = fewest()
@@ -175,7 +175,7 @@ def the_goal(stages: int = 8, goal: int = 80) -> Question:
             (
                 2 * truth,
                 "both-replicas",
-                f"{2 * truth} is the number for both replicas: M counts the microbatches of one, and {reached}",
+                f"{2 * truth} is the number for both replicas: M counts the microbatches of one replica, and {reached}",
             ),
             (
                 reading_a,
@@ -237,10 +237,14 @@ def what_a_step_means(ring_step: int = 10) -> Question:
                 "half-of-the-steps-added",
                 "this adds up the bytes of half of the steps: these are D-1 of the D pieces of the gradients",
             ),
-            (times(8), "bits", "200 Gb/s are bits: an HDR port carries 25 GB/s"),
+            (times(8), "bits", "this takes the 200 Gb/s of an HDR port as 200 GB/s: these are bits, and the port carries 25 GB/s"),
             (times(2), "gigabytes", "these are the GB of gradients: a parameter's gradient takes 2 bytes"),
-            (times(0.5), "fp32", "4 bytes a parameter are FP32: the gradients are in FP16"),
-            (times(16), "gigabits", "200 Gb/s are bits, and a parameter's gradient takes 2 bytes"),
+            (times(0.5), "fp32", "this takes 4 bytes a parameter, as in FP32: the gradients are in FP16"),
+            (
+                times(16),
+                "gigabits",
+                "this takes 200 Gb/s as 200 GB/s, and 1 byte a parameter: 200 Gb/s are 25 GB/s, and a gradient takes 2 bytes",
+            ),
             (times(12), "nvlink", "this is NVLink, at 300 GB/s each way: the ring here crosses one HDR port"),
             (
                 times(24),

@@ -33,7 +33,7 @@ MOST = 200  # the largest number of devices that task 3 tries; the best number i
     draws={"microbatches": (32, 48), "latency": (16, 16.5, 17, 17.5, 18, 18.5, 19, 19.5, 20)},
 )
 def as_fast_as_one(microbatches: int = 32, latency: float = 16) -> Question:
-    """Ask for speedup and efficiency of 1F1B on 16 devices. A microbatch takes 1200 ms on one device."""
+    """Ask for the speedup and the efficiency of 1F1B on 16 devices. A microbatch takes 1200 ms on one device."""
     devices = 16
     makespan, alone, free = cut_1f1b(devices, microbatches, latency), microbatches * WORK, cut_1f1b(devices, microbatches)
     true = alone / makespan
@@ -144,7 +144,7 @@ def buy_the_time_back(devices: int = 4, microbatches: int = 16, latency: int = 1
             (
                 f"{time} > {fastest + 1e-6}",
                 "too-slow",
-                f"{summary}: above {fastest:g} ms\n{gap}; how many hide a message there and one back?",
+                f"{summary}: above {fastest:g} ms\n{gap}; how many forwards hide a message there and one back?",
             ),
         ],
     )

@@ -66,7 +66,7 @@ IN_LAB_3 = {mistake.code: mistake for mistake in peaks.MISTAKES}
 
 
 def _as_in_lab_3(code: str, result: Count) -> KnownMistake:
-    """Return a known mistake of lab 3's build, with its sentences there and the wrong program ``result``."""
+    """Return a known mistake with the code and the sentences of lab 3's build, and with the wrong program ``result``."""
     return replace(IN_LAB_3[code], result=result)
 
 

@@ -67,14 +67,14 @@ def where_the_recomputation_goes(devices: int = 8, microbatches: int = 16, forwa
                 "old-busy-time",
                 "this has the longer bubble, but the busy time without recomputing",
             ),
-            (busy, "busy-time-alone", "this is the busy time of a device: the bubble comes on top"),
-            (truth - busy, "bubble-alone", "this is the bubble: the busy time comes on top"),
+            (busy, "busy-time-alone", "this is the busy time of a device alone: add the bubble"),
+            (truth - busy, "bubble-alone", "this is the bubble alone: add the busy time of a device"),
             (
                 formulas.one_f_one_b_makespan(*sizes, backward),
                 "1f1b",
                 "this is 1F1B: ZB-H1 fills a part of the bubble with weight gradients",
             ),
-            (truth + 1.5 * forward, "k-for-k-1", "this has K times F + I - W: the bubble has it K - 1 times"),
+            (truth + 1.5 * forward, "k-for-k-1", "this bubble is K times F + I - W: the right one is K - 1 times as long as F + I - W"),
         ],
         example="2700",
     )

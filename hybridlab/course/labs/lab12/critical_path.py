@@ -96,7 +96,7 @@ def input_of(row: Row, row_of: dict[str, Row]) -> Row | None:
     return row_of.get(f"{stage}{kind}{row['microbatch']}")
 
 
-# From the rows of an operation, of the operation before it on its device and of its input, and the latency: the row before in the path.
+# Takes three rows (of an operation, of the one before it on its device, of its input) and the latency; returns the row before in the path.
 Step = Callable[[Row, Row | None, Row | None, float], Row | None]
 
 

@@ -55,7 +55,7 @@ def fold_it_twice(devices: int = 3, chunks: int = 4) -> Question:
             (
                 [stage % devices for stage in stages],
                 "looped",
-                "this is the looped placement: in the folded one every second chunk runs backwards",
+                "this is the looped placement: in the folded placement every second chunk runs from the last device to the first",
             ),
             (
                 [stage // chunks for stage in stages],
@@ -76,7 +76,7 @@ def fold_it_twice(devices: int = 3, chunks: int = 4) -> Question:
                 " or ".join(f"{count} != {chunks}" for count in held),
                 "uneven",
                 f"devices {_listed(range(devices))} hold {_listed(f'{{{count}}}' for count in held)} stages: "
-                f"each holds {chunks}, one of every chunk",
+                f"each device holds {chunks}, one of every chunk",
             ),
         ],
     )
