@@ -107,7 +107,7 @@ class Finding:
     holds: bool | None = None
 
     def agrees(self, claim: Claim) -> bool:
-        """Return whether the claim holds: ``holds``, if it is not None. Otherwise the comparison of the numbers decides.
+        """Return whether the claim holds. This is ``holds``; if ``holds`` is None, the comparison of the numbers decides.
 
         Printed and recomputed numbers at the same position are compared. They agree if they are equal after rounding to the printed digits.
         A recomputed number agrees with a printed range if it lies in the range.
@@ -164,7 +164,7 @@ def found(message: str, *numbers: Any, holds: Any = None) -> Finding:
     checked_text(message, "message")
     try:
         text = message.format(*numbers)
-    # str.format raises each of these for some wrong template.
+    # str.format raises each of these errors for some wrong template.
     except (IndexError, KeyError, ValueError, AttributeError) as why:
         raise HybridLabError(f"{short_repr(message)} does not fit the numbers {short_repr(numbers)}: {why}", "does-not-fit") from why
     return Finding(text, numbers, None if holds is None else bool(holds))

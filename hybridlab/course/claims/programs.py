@@ -5,7 +5,7 @@ from hybridlab.course.claims.claim import LAB_1, LAB_2, LAB_3, LAB_4, LAB_5, LAB
 # OUTPUT is a place in the report. NOTES and SIMULATOR are keys of DOCUMENTS.
 OUTPUT, NOTES, SIMULATOR = "program and its output", "notes", "simulator"
 
-# The formatter would give each argument a line of its own, so it skips this table.
+# The formatter would put each argument on its own line, so the table ends with "fmt: skip".
 PROGRAM_CLAIMS = (
     Claim(
         61, "report", OUTPUT, "The program sends 2160 bytes in INT8.", "wrong",

@@ -39,8 +39,8 @@ def _range(printed: tuple[float, ...]) -> tuple[float, float]:
     return low, high
 
 
-# The formatter would give each argument a line of its own, so it skips this table. A printed number that also stands in a table of the
-# report is taken from the module with this table.
+# The formatter would put each argument on its own line, so the table ends with "fmt: skip". A printed number that also stands in a table
+# of the report is taken from the module with this table.
 REPORT_CLAIMS = (
     # Abstract, concepts, problem and design: sections 1 to 4
     Claim(

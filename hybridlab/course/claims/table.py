@@ -41,7 +41,7 @@ class Row(NamedTuple):
 
 @dataclass(frozen=True, repr=False)
 class Judged:
-    """Claims with their findings, from which each verdict follows. It prints as text, and as a table in the book.
+    """Claims with their findings. Each verdict follows from the findings. The value prints as text, and as a table in the book.
 
     Parameters
     ----------
@@ -184,7 +184,7 @@ def counts_html(counts: Mapping[str, Mapping[str, int]]) -> str:
 def _checked_row(claim: Claim, value: Finding | Sequence[Finding]) -> Row:
     """Return the row of a claim, or raise an error if the findings contradict its verdict."""
     given = tuple(value) if isinstance(value, Sequence) else (value,)
-    # Values that are not findings are left out. If there are any, the row has fewer findings than values.
+    # The row takes only values that are findings. If another value is given, the row has fewer findings than values.
     row = Row(claim, tuple(each for each in given if isinstance(each, Finding)))
     if not row.found or len(row.found) < len(given):
         raise HybridLabError(f"claim {claim.number} needs a result of found(), or a list of them, not {short_repr(value)}", "wrong-type")

@@ -74,7 +74,7 @@ ASSUMPTIONS = (
 
 
 def errors(runs: Iterable[Measured], profile: Profile = A100_80GB, efficiency: float = EFFICIENCY) -> Floats:
-    """Return predicted time / measured time - 1 for each run. It is negative if the prediction is too short.
+    """Return predicted time / measured time - 1 for each run. The error is negative if the prediction is too short.
 
     Parameters
     ----------
@@ -136,7 +136,7 @@ def left_out(assumption: Assumption = AS_IT_IS) -> Floats:
 
 def one_speed() -> Floats:
     """Return the errors of the ten runs if each is predicted with the mean TFLOP/s per GPU of the other nine."""
-    # A time is in proportion to 1 / TFLOP/s, so predicted / measured is the run's own TFLOP/s divided by those of the others.
+    # A time is in proportion to 1 / (TFLOP/s), so predicted / measured is the TFLOP/s of the run divided by the mean TFLOP/s of the others.
     others: Floats = (PRINTED_TFLOPS.sum() - PRINTED_TFLOPS) / (PRINTED_TFLOPS.size - 1)
     return PRINTED_TFLOPS / others - 1
 

@@ -75,7 +75,7 @@ class Choice(NamedTuple):
     pairs: float
 
 
-# Groups of plans. They use the sizes on which the error depends most. A plan is in every group whose function returns True.
+# Groups of plans by the sizes that change the error most. A plan is in every group whose function returns True for it.
 GROUPS: Mapping[str, Callable[[Plan], bool]] = MappingProxyType(
     {
         "all": lambda plan: True,

@@ -27,7 +27,7 @@ TRIALS: Mapping[str, tuple[tuple[str, ...], Costs]] = MappingProxyType(
 NAMES: Mapping[str, str] = MappingProxyType({"mpi": "MPI", "torch": "torch.distributed"})
 # The largest errors that are accepted for each engine: of a replayed step, and of a step predicted with times from another schedule.
 BOUNDS: Mapping[str, tuple[float, float]] = MappingProxyType({"mpi": (0.03, 0.04), "torch": (0.05, 0.08)})
-MOST_STOLEN = 0.02  # the share of time that other virtual machines may take from a quiet one
+MOST_STOLEN = 0.02  # the share of time that other virtual machines may take from a quiet machine
 
 
 @cache

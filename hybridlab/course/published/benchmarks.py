@@ -110,7 +110,7 @@ BENCHMARK_2 = (
     Benchmark2(4, 150, 260, 240, 650),
     Benchmark2(8, 350, 130, 560, 1040),
 )
-BENCHMARK_3 = (  # with one replica there is no ring, and the report prints a dash for its time
+BENCHMARK_3 = (  # with one replica there is no ring, so the report prints a dash for the time of a ring step
     Benchmark3(1, 0, 0, 0, 0),
     Benchmark3(2, 2, 10, 20, 1.7),
     Benchmark3(4, 6, 10, 60, 4.9),

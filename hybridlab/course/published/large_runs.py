@@ -79,7 +79,7 @@ class KorthikantiRun:
     @property
     def seconds(self) -> float:
         """The time of one iteration in seconds: its FLOPs without recomputation, divided by the FLOP/s that all GPUs reach together."""
-        # The published utilisation does not count recomputed operations, so they are left out here, too.
+        # The published utilisation does not count recomputed operations, so this sum does not count them either.
         return self.model.flops(self.plan.global_batch) / self.plan.gpus / (self.utilisation * A100_80GB.matmul_flops)
 
 

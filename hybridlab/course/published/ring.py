@@ -158,13 +158,13 @@ def _encode_and_decode(messages: Single, mode: str) -> Single:
 
 
 def _sum(own: Single, received: Single) -> Single:
-    """Return the sums of own and received numbers in float32, or raise an error if one is infinite."""
+    """Return the sums of own and received numbers in float32. Raise an error if a sum is infinite."""
     with np.errstate(over="ignore"):
         return _finite(own + received, "float32, whose maximum is 3.4e38")
 
 
 def _finite(sums: Single, limit: str) -> Single:
-    """Return the sums, or raise an error if one of them is infinite."""
+    """Return the sums unchanged. Raise an error if a sum is infinite."""
     if not np.isfinite(sums).all():
         raise HybridLabError(f"a partial sum is too large for {limit}: scale the gradients down", "too-large")
     return sums

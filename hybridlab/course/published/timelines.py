@@ -258,7 +258,7 @@ def checked_table_sizes(stages: int, replicas: int, microbatches: int) -> tuple[
 
 
 def microbatches_by_step(stages: int, microbatches: int) -> tuple[Microbatches, Microbatches]:
-    """Return two tables of shape (steps, stages): the microbatch of the forward and that of the backward. -1 means none."""
+    """Return two tables of shape (steps, stages): the microbatch of each forward, and the microbatch of each backward. -1 means none."""
     step = np.arange(microbatches + stages - 1)[:, None]
     stage = np.arange(stages)
     # This line has the fault of the program: the bound should be step < microbatches + stage.

@@ -1,4 +1,4 @@
-"""Times of operations and throughput that Qi et al. measured on A100 GPUs, and the bubble rates that they computed.
+"""Times of operations and throughput that Qi et al. measured on A100 GPUs, and the bubble rates that the authors computed.
 
 The tables below contain two of the paper's four models, on 8 GPUs. The schedules have the names of the paper.
 

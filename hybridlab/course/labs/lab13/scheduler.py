@@ -112,7 +112,7 @@ def judge_models(orders: Sequence[Orders], models: Sequence[Model]) -> Feedback:
 
 
 def _judge_order(orders: Orders, model: Model) -> Timeline | Feedback:
-    """Return the timeline of the order if it is legal, complete and within the cap. Otherwise return the feedback on its fault."""
+    """Return the timeline of a legal and complete order within the cap. For any other order, return the feedback on its first fault."""
     devices, microbatches, *_, cap = model
     if len(orders) != devices:
         return wrong(
@@ -225,7 +225,7 @@ def _longest_wait(run: Timeline, model: Model) -> str:
     device, late = _forwards_behind_weight_gradients(run, model)
     if late > WITHIN:
         behind = f"in the example device {device} runs weight gradients for {late:g} ms while a forward waits"
-        return f"{behind}: no device waits for a weight gradient"
+        return f"{behind}: no device waits for a weight gradient, so run the forward first"
     device = int(full.argmax())
     if full[device] > WITHIN:
         return f"in the example device {device} is idle for {full[device]:g} ms because its memory is full: which operation frees some?"
@@ -307,7 +307,7 @@ def _exchange_letters(word: str, case: tuple[Any, ...]) -> str:
 
 
 def _add_room(model: Model) -> Model:
-    """Return a model in which every second device has room for one activation more."""
+    """Return the model with one more activation of memory on every second device. The new cap is a list."""
     *first, cap = model
     return (*first, [cap + device % 2 for device in range(model[0])])
 

@@ -52,14 +52,14 @@ def bubbles_by_hand(devices: int = 6, a: Times = (10, 12, 6), b: Times = (10, 6,
 
 
 def _bubble(model: str, devices: int, forward: float, input_gradient: float, weight_gradient: float) -> Number:
-    """Return the number to ask for: the bubble of one model in ms, with its known mistakes."""
+    """Return one number of a question: the bubble of one model in ms, with the known mistakes about this bubble."""
     microbatches, others, term = 12, devices - 1, forward + input_gradient - weight_gradient
     makespan = formulas.zb_h1_makespan(devices, microbatches, forward, input_gradient + weight_gradient, weight_gradient)
     bubble = makespan - microbatches * (forward + input_gradient + weight_gradient)
     return Number(
         "bubble of a model in ms",
         bubble,
-        hint=f"not {{value}} ms: when does device 0 wait, and when does device {others} start?",
+        hint=f"the bubble is not {{value}} ms: when does device 0 wait, and when does device {others} start?",
         label=f"model {model}: ",
         fields=(f"Bubble of model {model} in ms",),
         decimals=2,
@@ -131,12 +131,12 @@ def two_rates(devices: int = 6, microbatches: int = 12, input_gradient: int = 12
             "idle share of a step",
             own,
             example="0.25",
-            hint=f"not {{value}}; {definitions}",
+            hint=f"the share is not {{value}}: {definitions}",
             label=f"the {name}: ",
             fields=(f"Bubble {name}",),
             decimals=3,
             mistakes=[
-                (other, "the-other-one", f"your answer is the other of the two: {definitions}"),
+                (other, "the-other-one", f"your answer is the other of the two shares: {definitions}"),
                 (
                     (whole - work) / work,
                     "divided-by-work",
@@ -185,7 +185,10 @@ def the_shortest_that_fits(answer: Any) -> Feedback:
     time = require_number(length, "the length of a step in ms", "1000")
     if REGISTRY[name].copies > 1:
         return wrong("two-copies", f"{name} holds two copies of the weights on every device: choose among the schedules with one copy")
-    timeline, best = _split_timeline(name, 8, 24, 10, 8, 12, 5), 902.0  # ms, of the library's schedules; a student may register others
+    timeline, best = (
+        _split_timeline(name, 8, 24, 10, 8, 12, 5),
+        902.0,
+    )  # ms: the makespan of the best schedule in the library; a student may register further schedules
     peak = float(timeline.peak_activations.max())
     if peak > ROOM:
         return wrong(

@@ -47,7 +47,7 @@ def _reached(steps: tuple[float, float]) -> bool:
 def _least_reached(
     devices: int, forward: float, backward: float, latency: float, counts: Iterable[int], compared: Compared = both_steps
 ) -> int:
-    """Return the first number in ``counts`` with which the step of GPipe is at most as long as that of 1F1B. Return 0 if there is none."""
+    """Return the first number in ``counts`` with which GPipe is as fast as 1F1B. Return 0 if GPipe is slower with each number."""
     return next((count for count in counts if _reached(compared(devices, count, forward, backward, latency))), 0)
 
 
@@ -74,14 +74,14 @@ def sizes_and_times(rng: np.random.Generator) -> Iterator[Case]:
 
 
 def read_count(result: Any) -> int:
-    """Return the number of microbatches that the student's function returned. 0 means that there is no such number."""
+    """Return the number of microbatches that the student's function returned. The student returns 0 if no number is enough."""
     return require_count(plain_values(result), "a number of microbatches", "7", least=0, most=LARGEST)
 
 
 def judge_least(count: int, devices: int, forward: float, backward: float, latency: float, most: int) -> Feedback:
     """Judge the least number of microbatches with which GPipe with recomputation is as fast as 1F1B.
 
-    A ``count`` of 0 means that there is no such number up to ``most``.
+    A ``count`` of 0 means that no number up to ``most`` is enough.
     """
     least = _least_up_to(devices, forward, backward, latency, most)
     if count == least:
@@ -122,7 +122,7 @@ def _last_before(devices: int, forward: float, backward: float, latency: float, 
 
 
 def _for_good(devices: int, forward: float, backward: float, latency: float, most: int) -> int:
-    """Return the least number of microbatches from which on GPipe is as fast as 1F1B with every number up to ``most``; else 0."""
+    """Return the number from which GPipe is always as fast as 1F1B, up to ``most``. Return 0 if GPipe is slower with ``most``."""
     reached = [_reached(both_steps(devices, count, forward, backward, latency)) for count in range(1, most + 1)]
     slower = most - next((place for place, each in enumerate(reversed(reached)) if not each), most)
     return slower + 1 if slower < most else 0
@@ -152,7 +152,7 @@ MISTAKES = (
     ),
     KnownMistake(
         "gpipe-never-waits",
-        "your GPipe waits for no message: it waits for 2(K-1) messages while it fills and drains",
+        "in your function GPipe waits for no message: count the 2(K-1) messages for which it waits in fill and drain",
         _program(
             lambda devices, count, forward, backward, latency: (
                 both_steps(devices, count, forward, backward, 0.0)[0],

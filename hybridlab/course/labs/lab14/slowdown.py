@@ -67,7 +67,7 @@ class MessageRun:
         return max(end for _, end in self.times.values())
 
     def sender(self, op: str) -> str:
-        """Return the operation on another device whose output ``op`` needs; "" if there is none."""
+        """Return the operation on another device whose output ``op`` needs. Return "" if ``op`` needs no output of another device."""
         kind, stage, microbatch = Op.parse(op)
         other = f"{stage - 1}F{microbatch}" if kind == "F" else f"{stage + 1}B{microbatch}"
         return other if other in self.times else ""
@@ -125,7 +125,7 @@ def read_slowed(result: Any) -> Slowed:
 
 
 def judge_slowed(slowed: Slowed, orders: list[str], forward: list[float], backward: list[float], latency: float) -> Feedback:
-    """Judge the student's result for one order: how many ms longer the step is, and the messages on a critical path with latency."""
+    """Judge the two values of the student's result for one order: the ms by which the latency lengthens the step, and the messages."""
     longer, messages = slowed
     mine = MessageRun.of(orders, forward, backward, latency)
     bare = MessageRun.of(orders, forward, backward, 0.0).makespan  # without latency, in ms
@@ -199,7 +199,7 @@ def _longer(late: MessageRun, bare: MessageRun) -> float:
 
 
 def _waited_for(run: MessageRun) -> list[Message]:
-    """Return the messages for which a device has waited, in the order of their arrival."""
+    """Return all messages for which a device waits, in the order of their arrival."""
     ends = {op: run.times[before][1] for op, before in run.before.items()}
     waits = [message for message in run.messages() if run.arrival(message[1]) > ends.get(message[1], 0.0)]
     return sorted(waits, key=lambda message: run.arrival(message[1]))
@@ -218,7 +218,7 @@ MISTAKES = (
     ),
     KnownMistake(
         "once-there-and-back",
-        "your time is that of 2(K-1) messages, one microbatch there and back: an order can wait for more messages",
+        "your time is that of 2(K-1) messages, the way of one microbatch there and back: an order can wait for more messages",
         _program(lambda late, bare, path: (2 * max(Op.parse(op).stage for op in late.times) * late.latency, path)),
     ),
     KnownMistake(

@@ -129,7 +129,7 @@ def a_schedule_for_a_slow_link(answer: Any) -> Feedback:
             holds = f"one of its devices holds {peak:g} microbatches, and {weights}"
             return wrong("second-copy", f"{name} does not fit: {holds}; {there}")
         return wrong("does-not-fit", f"{name} does not fit: one of its devices holds {peak:g} microbatches; {there}")
-    best = 1375.0  # ms, of the library's schedules; a student may register others
+    best = 1375.0  # ms: the makespan of the best schedule in the library; a student may register further schedules
     if timeline.makespan <= best + 0.01:
         return right(f"{takes} and holds {peak:g} microbatches: it keeps them in halves, so twice as many pieces are in flight")
     lost = timeline.makespan - slow_link(name, chunks, 0.0).makespan

@@ -14,7 +14,7 @@ from hybridlab.course.checking.maps import REVERSED, RUNNING_SUMS, Map, at, like
 from hybridlab.course.checking.twists import Example, Twist
 from hybridlab.errors import HybridLabError
 
-LONGEST_WORDS = 9  # a model with more layers is named by its number of layers, not by their times
+LONGEST_WORDS = 9  # the name of a case lists the times of up to 9 layers; for more layers it gives only their number
 # Numbers of layers and of devices
 RANDOM_SIZES = ((3, 2), (4, 2), (4, 3), (5, 2), (5, 3), (6, 4), (7, 3), (8, 4), (9, 3), (9, 5), (12, 4), (15, 6), (20, 5), (24, 7))
 MOST_LAYERS, MOST_DEVICES = 200, 8  # the largest model; it has 2.1e12 cuts, too many to try them all
@@ -75,6 +75,7 @@ def loads_of(times: Floats, counts: Sequence[int]) -> Floats:
     return np.diff(ends[np.cumsum([0, *counts])])
 
 
+# The programs with known mistakes. Each cuts the model by a wrong rule and returns the number of layers of each device.
 def _filled(times: Floats, devices: int, full: Callable[[float, float, float], bool]) -> list[int]:
     """Return the cut of a program that fills one device after the other.
 
@@ -93,9 +94,9 @@ def _filled(times: Floats, devices: int, full: Callable[[float, float, float], b
 
 
 def _nearest_to_shares(times: Floats, devices: int) -> list[int]:
-    """Return the cut that has each of its ends as near to equal shares of the work as possible.
+    """Return the cut of a program that chooses each place alone.
 
-    Device d - 1 ends at the layer up to which the sum of the times is nearest to d equal shares.
+    The first d devices together get the layers whose sum of times is nearest to d equal shares of the work.
     """
     ends = np.cumsum([0.0, *times])
     wanted = ends[-1] * np.arange(1, devices) / devices

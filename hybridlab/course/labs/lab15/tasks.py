@@ -54,7 +54,7 @@ def idle_by_schedule_or_imbalance(first: int = 12, last: int = 14, microbatches:
             (
                 [each / devices for each in truth],
                 "one-device",
-                "these are means over the devices: give the idle time of all four devices together",
+                "your answers are means over the devices: give the idle time of all four devices together",
             ),
             (
                 [schedule / devices, imbalance],
@@ -71,8 +71,12 @@ def idle_by_schedule_or_imbalance(first: int = 12, last: int = 14, microbatches:
                 "equal-stages",
                 "your share (K-1)/(M + K-1) holds if stages are equal: here take the step minus the work of the busiest device",
             ),
-            ([each / share for each in truth], "shares", "these are shares of the time of all devices: give ms"),
-            ([100 * each / share for each in truth], "per-cent", "these are per cent of the time of all devices: give ms"),
+            ([each / share for each in truth], "shares", "your answers are shares of the time of all devices: give the idle times in ms"),
+            (
+                [100 * each / share for each in truth],
+                "per-cent",
+                "your answers are per cent of the time of all devices: give the idle times in ms",
+            ),
             (
                 f"near(sum(value), {idle}, {EXACT})",
                 "wrong-division",
@@ -149,7 +153,7 @@ def a_partition(counts: list[float], times: Floats, devices: int) -> Feedback:
             "loads-not-layers", f"the sum of your numbers is {sum(counts):g}, the time of all layers in ms: return numbers of layers"
         )
     if 0 in counts:
-        return wrong("empty-device", f"device {counts.index(0)} has no layer: each device has at least one")
+        return wrong("empty-device", f"device {counts.index(0)} has no layer: give each device at least one")
     layers = [require_count(count, f"the number of layers of device {device}", "4") for device, count in enumerate(counts)]
     if sum(layers) != times.size:
         there = f"the devices have {counted(sum(layers), 'layer')}, and the model has {times.size}"

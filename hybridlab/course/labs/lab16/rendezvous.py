@@ -90,7 +90,7 @@ def starts_alone(lines: Sequence[Sequence[str]], needs: Mapping[str, str]) -> di
 
 
 def last_actions(plans: Plans) -> list[Action]:
-    """Return for each rank the action at which it waits for ever. If it does not wait, return its last action."""
+    """Return for each rank the action at which the rank waits for ever. For a rank that does not wait, return its last action."""
     clock = Clock(plans)
     clock.run()
     return [clock.standing(rank) for rank in range(len(plans))]
@@ -120,7 +120,7 @@ class Clock:
     waits: dict[int, list[tuple[Action, float]]] = field(default_factory=dict)
 
     def run(self) -> None:
-        """Run the lists until all of them end, or until every rank that has not ended waits."""
+        """Run the lists until all lists end, or until each rank with further actions waits."""
         self._now, self._at = [0.0] * len(self.plans), [0] * len(self.plans)
         self.waits = {rank: [] for rank in range(len(self.plans))}
         moved = True
@@ -129,7 +129,7 @@ class Clock:
         self.stuck = [rank for rank, plan in enumerate(self.plans) if self._at[rank] < len(plan)]
 
     def _go_on(self, rank: int) -> bool:
-        """Run the actions of a rank until it waits or ends. Return whether it ran any action."""
+        """Run the actions of a rank until the rank waits or its list ends. Return whether the rank ran any action."""
         before = self._at[rank]
         while (action := self._next(rank)) is not None:
             if action.verb == "run":
@@ -147,7 +147,7 @@ class Clock:
         return plan[self._at[rank]] if self._at[rank] < len(plan) else None
 
     def _meets(self, rank: int, action: Action) -> bool:
-        """Return whether the other rank of a message has come to the message, too.
+        """Return whether both ranks of a message have come to the message.
 
         If so, both ranks pass the message at the same time: the later of their two times.
         """
@@ -162,7 +162,7 @@ class Clock:
         return True
 
     def standing(self, rank: int) -> Action:
-        """Return the action at which a rank waits for ever. If it does not wait, return its last action."""
+        """Return the action at which a rank waits for ever. For a rank that does not wait, return its last action."""
         return self.plans[rank][min(self._at[rank], len(self.plans[rank]) - 1)]
 
     def circle(self) -> str:
@@ -187,9 +187,9 @@ class Clock:
 
 
 def _fault_of_lists(plans: Plans, lines: list[list[str]], needs: Mapping[str, str]) -> Fault | None:
-    """Return the first fault of a single list, or None if there is none.
+    """Return the first fault of a single list, or None if no list has a fault.
 
-    The lists have no such fault if each rank runs the operations of its line in order, and sends and receives each message once.
+    A list has no fault if its rank runs the operations of its line in order, and sends and receives each message once.
     """
     home = {op: rank for rank, line in enumerate(lines) for op in line}
     reader = {source: op for op, source in needs.items()}
@@ -334,7 +334,7 @@ class Rounds:
         self.ran: set[str] = set()
 
     def able(self) -> list[str]:
-        """Return the operations that can run in the next round: the next one of each rank if its input has been computed."""
+        """Return the operations that can run in the next round: the next operation of each rank whose next input has been computed."""
         able = [line[0] for line in self.left if line and (line[0] not in self.needs or self.needs[line[0]] in self.ran)]
         if not able:
             raise Deadlock("these orders cannot run", "deadlock")
@@ -375,7 +375,7 @@ def _by_rounds(rule: Rule) -> Callable[..., Any]:
 
 
 def _of_each_rank(rule: Callable[[Rounds, list[str]], None], orders: list[str], needs: dict[str, str]) -> list[list[str]]:
-    """Return the lists of a program that writes the list of each rank from the line of this rank alone."""
+    """Return the lists of a program that looks only at the line of a rank when it writes the list of this rank."""
     rounds = Rounds(orders, needs)
     for line in [list(line) for line in rounds.left]:
         rule(rounds, line)
@@ -395,7 +395,7 @@ def _by_its_own_line(rounds: Rounds, line: list[str]) -> None:
 
 
 def _receives_ahead(rounds: Rounds, line: list[str]) -> None:
-    """Receive the input of the next operation before the output of the last one is sent."""
+    """Add the actions of one line, with each receive ahead: the next input is received before the last output is sent."""
     for place, op in enumerate(line):
         if not place:
             rounds.receive(op)
@@ -527,7 +527,7 @@ def _with_entries(plan: Any, change: Callable[[Any], Any]) -> Any:
 
 
 def _of_messages(apply: Change, undo: Change) -> Map:
-    """Return the map that changes each message in a list of actions, and changes it back."""
+    """Return the map that applies ``apply`` to each message in a list of actions, and ``undo`` in the other direction."""
 
     def changed(entry: Any, change: Change, case: tuple[Any, ...]) -> Any:
         try:

@@ -116,7 +116,7 @@ def one_slow_stage(microbatches: int = 8, forward: int = 20, slow: int = 2) -> Q
                 "your answer is the work of the slow stage alone: add the other stages, before its first operation and after its last one",
             ),
             (ahead, "forwards-alone", "your answer is the time of the forwards: add the backwards, which follow in the same way"),
-            (slowed_fill, "slow-fill", "your answer slows down only fill and drain: the slow stage delays every microbatch but one"),
+            (slowed_fill, "slow-fill", "your answer slows down only fill and drain: the slow stage delays each microbatch after the first"),
         ],
         decimals=1,
         example="725",

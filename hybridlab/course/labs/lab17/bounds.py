@@ -54,10 +54,10 @@ def read_time(result: Any) -> float:
 
 
 def judge_bound(answer: float, microbatches: int, cap: int, forward: Times, backward: Times, latency: float) -> Feedback:
-    """Judge a bound in ms. It is right if two things hold.
+    """Judge a bound in ms. A bound is right if two conditions hold.
 
-    1. It is not above the makespan of an order that a quick search finds.
-    2. It is not below the highest of the bounds that the lab's page derives.
+    1. The bound is not above the makespan of an order that a quick search finds.
+    2. The bound is not below the highest of the bounds that the lab's page derives.
     """
     reached = _known_makespan(microbatches, cap, tuple(forward), tuple(backward), latency)
     if answer > reached + WITHIN:
@@ -75,7 +75,7 @@ def judge_bound(answer: float, microbatches: int, cap: int, forward: Times, back
 def _terms(microbatches: int, cap: int, forward: Times, backward: Times, latency: float) -> Iterator[tuple[float, int, int]]:
     """Yield each bound that the lab's page derives: the bound in ms, its device, and how many times device 0 must be full.
 
-    Device 0 is full if it holds as many activations as its memory has room for.
+    Device 0 is full if there is no room for another activation in its memory.
     """
     heads, tails = (
         [sum_before + latency * device for device, sum_before in enumerate(accumulate([0.0, *times[:-1]]))] for times in (forward, backward)
@@ -94,6 +94,7 @@ def _known_makespan(microbatches: int, cap: int, forward: tuple[float, ...], bac
     return schedule_for(costs, microbatches, memory=cap, devices=len(forward), split=False, seconds=0).makespan
 
 
+# The programs with known mistakes. Each returns a wrong bound in ms.
 def _without_memory(microbatches: int, cap: int, forward: Times, backward: Times, latency: float) -> float:
     return max(term for term, _, full in _terms(microbatches, cap, forward, backward, latency) if not full)
 
@@ -211,19 +212,19 @@ MISTAKES = (
         "counted-twice",
         "your bound counts microbatches twice: when device 0 has been full k times, only M - k x cap microbatches are left",
         _longest_rest,
-        {"memory-in-gb": f"your bound counts microbatches twice: after device 0 was full k times, M - k x cap / {GB_EACH:g} are left"},
+        {"memory-in-gb": f"if device 0 has been full k times, M - k x cap / {GB_EACH:g} microbatches are left: count no others"},
     ),
     KnownMistake(
         "once-too-often",
         "in your bound device 0 is full once too often: some microbatches must be left, so k x cap is less than M",
         _once_too_often,
-        {"memory-in-gb": f"in your bound device 0 is full once too often: some must be left, so k x cap / {GB_EACH:g} is less than M"},
+        {"memory-in-gb": f"in your bound device 0 is full once too often: k x cap / {GB_EACH:g} must be less than M"},
     ),
 )
 
 
 def _work(case: tuple[Any, ...]) -> list[float]:
-    """Return the work of each device, which is all its forwards and backwards, in ms."""
+    """Return the work of each device in ms: the time of all its forwards and backwards."""
     microbatches, _, forward, backward, _ = case
     return [microbatches * (one + other) for one, other in zip(forward, backward, strict=True)]
 

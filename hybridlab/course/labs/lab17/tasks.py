@@ -65,7 +65,7 @@ def unequal_devices(answer: Any) -> Feedback:
 
 
 def _judge_order(answer: Any, puzzle: Puzzle) -> Feedback:
-    """Return the feedback on an order: which goals the order reaches, and what it lacks for the next goal."""
+    """Return the feedback on an order: the goals that the order reaches, and what is missing for the next goal."""
     orders = require_orders(answer)
     standing = puzzle.judge("\n".join(f"device {device}: {' '.join(map(str, order))}" for device, order in enumerate(orders)))
     drawing = Drawing(orders, puzzle.costs, marked=standing.too_many or _marked_faults(orders))
@@ -79,7 +79,7 @@ def _judge_order(answer: Any, puzzle: Puzzle) -> Feedback:
 
 
 def _marked_faults(orders: Orders) -> tuple[Op, ...]:
-    """Return the operations because of which the orders cannot run. The result is empty if they can run."""
+    """Return the operations because of which orders cannot run. For orders that can run, the result is empty."""
     try:
         Schedule(YOUR_ORDER, orders)
     except InvalidSchedule as why:
