@@ -109,7 +109,7 @@ def _stages_first(message: Message, count: int, mesh: Mesh, microbatches: int) -
 
 
 def _with_one_more_boundary(message: Message, count: int, mesh: Mesh, microbatches: int) -> dict[Message, int]:
-    """Return the message and its count. For a message between the last two stages, add one between the last stage and stage 0."""
+    """Return the message and its count. If it is between the last two stages, add one between the last stage and stage 0."""
     sender, receiver, kind = message
     if kind != "ring" and max(message[:2]) % mesh.stages == mesh.stages - 1:
         back = mesh.stages - 1
@@ -248,7 +248,7 @@ MISTAKES: Sequence[KnownMistake] = (
 
 
 def _with_each(apply: ChangeInCase, undo: ChangeInCase) -> Map:
-    """Return the map (a change and its undo) of each message in a list, or of each key in a dict from messages to counts."""
+    """Return the map (a change and its undo) that changes each message in a list, or each key of a dict from messages to counts."""
 
     def change(sent: Any, of_message: ChangeInCase, case: tuple[Any, ...]) -> Any:
         if isinstance(sent, dict):

@@ -164,7 +164,7 @@ def round_the_ring(stages: int = 6, replicas: int = 4, stage: int = 2) -> Questi
     draws={"stages": (3, 4, 5), "replicas": (4, 8), "microbatches": (12, 16, 20), "gradients": (2000, 4000)},
 )
 def messages_and_bytes(stages: int = 4, replicas: int = 8, microbatches: int = 16, gradients: int = 4000) -> Question:
-    """Ask for the count of pipeline messages and the bytes of ring messages of a whole mesh."""
+    """Ask for the number of messages along the pipelines and the bytes of the ring messages, both of a whole mesh in one step."""
     along = 2 * (stages - 1) * microbatches * replicas
     sends = stages * replicas * 2 * (replicas - 1)
     chunk = gradients // replicas

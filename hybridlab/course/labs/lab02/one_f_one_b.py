@@ -97,7 +97,7 @@ def _goal_of(devices: int, microbatches: int) -> Timeline:
 
 
 def drawing_of(orders: Orders, devices: int, microbatches: int, marked: tuple[Op, ...] | None = None, with_goal: bool = True) -> Drawing:
-    """Return the picture of the orders, above 1F1B if ``with_goal``.
+    """Return the picture of the orders. If ``with_goal``, the picture also shows 1F1B, below the orders.
 
     If ``marked`` is None, the picture marks the first operation of each device that differs from 1F1B.
     """
@@ -144,7 +144,7 @@ Part = Callable[[int, int], Sequence[str]]  # warm-up, microbatches -> operation
 
 
 def _three_parts(warmup: Callable[[int, int, int], int], pairs: Part | None = None, end: Part | None = None) -> Callable[..., list[str]]:
-    """Return a program that writes 1F1B as warm-up, pairs and end, with one of the three wrong.
+    """Return a program that writes 1F1B in three parts: warm-up, pairs and end. One of the parts is wrong.
 
     ``warmup`` takes the device, the number of devices and the number of microbatches, and returns a number of forwards. ``pairs`` and
     ``end`` replace the right pairs and the right end.
@@ -260,7 +260,7 @@ def _half(number: int, count: int) -> int:
 
 
 def _exchange_halves(orders: Any) -> Any:
-    """Return orders with each B replaced by I and W, and each I that its W follows directly replaced, with this W, by B."""
+    """Return orders after two exchanges: each B has become I and W; each I with its W directly after it has become B."""
 
     def exchanged(line: str) -> str:
         return _BACKWARD.sub(lambda found: found.expand(r"\1I\2 \1W\2" if found[1] else r"\3B\4"), line)

@@ -78,7 +78,7 @@ def _random(orders: Sequence[str], name: str, rng: np.random.Generator) -> Case:
 
 
 def _shuffled(size: tuple[int, int], rng: np.random.Generator) -> list[str]:
-    """Return a random order that can run. Each next operation is drawn from those with all inputs, so microbatches overtake each other."""
+    """Return a random order that can run, in which microbatches can overtake each other."""
     given = build("gpipe", *size)
     needs = {op: given.needs(op) for op in given.ops}
     left = list(given.ops)
@@ -158,9 +158,9 @@ def _right_run(
 
 
 def _faults(times: Times, expected: Times, orders: list[str], stops: Sequence[Stop], latency: float) -> Iterator[tuple[str, str, str]]:
-    """Yield operation, code and sentence of each fault, unknown operations first, then by the right start.
+    """Yield the operation, the code and the sentence of each fault. Faults of operations that should run are sorted by the right start.
 
-    So every operation that should start before the first faulty operation has the right times.
+    So the first fault is not caused by another one: all operations that should start earlier have the right times.
     """
     device_of = {op: device for device, line in enumerate(orders) for op in line.split()}
     behind = {op: before for line in orders for before, op in pairwise(line.split())}
@@ -287,7 +287,7 @@ def _one_pass(orders: list[str], forward: list[float], backward: list[float], la
 
 
 def _right_times(orders: list[str], costs: Costs) -> Times:
-    """Return the right times for the costs, which a known mistake has changed."""
+    """Return the times of a right simulator, run with the wrong costs of a known mistake."""
     ran, _ = run_partly(turns_of(require_orders(orders)), costs)
     return {str(each.turn[0]): (each.start, each.end) for turns in ran for each in turns}
 

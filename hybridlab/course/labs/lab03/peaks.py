@@ -54,7 +54,7 @@ def _some_lines(text: str, devices: tuple[int, ...], words: str) -> Case:
 
 
 def _random_order(rng: np.random.Generator, devices: int, microbatches: int, backward: str) -> str:
-    """Return a random order that can run, as text with a label before each line. The next operation is drawn from those with all inputs."""
+    """Return a random order that can run, as text with a label before each line. Microbatches can overtake each other."""
     first = backward[0]
     left = [(kind, stage, microbatch) for kind in "F" + backward for stage in range(devices) for microbatch in range(microbatches)]
     lines = [f"device {device}:" for device in range(devices)]

@@ -102,7 +102,7 @@ def enough_microbatches(devices: int = 8, percent: int = 10) -> Question:
     most = percent / 100
 
     def least(of: int) -> int:
-        return -(-of // percent)  # rounded up
+        return -(-of // percent)  # a division that rounds up
 
     truth = least((devices - 1) * (100 - percent))
 
@@ -135,7 +135,7 @@ def enough_microbatches(devices: int = 8, percent: int = 10) -> Question:
             (
                 least(3 * (100 - percent)),
                 "another-pipeline",
-                f"{{value}} microbatches are enough for 4 devices: this pipeline has {devices}",
+                f"{{value}} microbatches are enough for 4 devices: this pipeline has {devices} devices",
             ),
             ("value < truth", "too-few", f"{reached}: above {most:.2f}, take more"),
         ],
@@ -231,7 +231,7 @@ def thirty_milliseconds(stages: int = report.STAGES, microbatches: int = report.
     points=2,
 )
 def a_schedule_that_fits(answer: object) -> Feedback:
-    """Judge which schedule has the lowest bubble ratio and fits in memory: 16 GiB on devices 0 to 6, 8 GiB on device 7."""
+    """Judge a choice: the schedule with the lowest bubble ratio that fits in memory, 16 GiB on devices 0 to 6 and 8 GiB on device 7."""
     gib, names = 1.5, ("gpipe", "1f1b", "zb-h1")
     parts = require_parts(answer, 2, "a name and a list, such as ('gpipe', [1.5, ...])")
     name = known_name(require_text(parts[0], "the name of a schedule", "gpipe").strip().lower(), names, "schedule to choose")
@@ -358,7 +358,7 @@ def _cost_of_latency(run: zero_bubble.ZeroBubbleRun, devices: int, microbatches:
     ],
 )
 def fastest_in_memory(answer: Any) -> Feedback:
-    """Judge an order of forwards and full backwards. It must run, fit in the memory, and take at most 5 % more time than the shortest."""
+    """Judge an order of forwards and full backwards. It must run, fit in memory, and take at most 5 % longer than the shortest order."""
     orders = require_orders(answer)
     drawing = Drawing(orders, OPEN_COSTS)
     try:
@@ -417,6 +417,6 @@ def _distance(makespan: float) -> Feedback:
 
 
 def _shortest_order() -> Timeline:
-    """Return the timeline of a shortest order. It is drawn below an answer that passes."""
+    """Return the timeline of a shortest order. The picture shows this timeline below an answer that passes."""
     longer, last = build("1f1b", OPEN_DEVICES + 1, OPEN_MICROBATCHES).orders, build("1f1b", OPEN_DEVICES, OPEN_MICROBATCHES).orders[-1]
     return simulate(Schedule("shortest order", (*longer[: OPEN_DEVICES - 1], last)), OPEN_COSTS)

@@ -26,7 +26,7 @@ MANY = 8  # ranks: with at most so many ranks all kinds of sizes are tried
 # the sums are divided by the number of ranks at the end, before the all-gather, or at the start
 SHARES: tuple[Shares, ...] = (lambda ranks: (1, 1), lambda ranks: (1, 1 / ranks), lambda ranks: (1 / ranks, 1))
 RANKS_FIRST = "your messages have the rank as their first index, messages[r][s]: swap the two indices, messages[s][r]"
-IN_THE_TEXT = Way()  # of the lab's task (without a twist)
+IN_THE_TEXT = Way()  # direction and first chunks in the lab's task (without a twist)
 FEW = 4  # ranks: with at most so many ranks a sentence says whose numbers are in a wrong message
 
 

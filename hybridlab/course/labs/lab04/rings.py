@@ -47,7 +47,7 @@ class RingPlan:
 
 @dataclass(frozen=True)
 class Way:
-    """The direction and the first chunks of a ring: rank r sends to rank r + ``to`` (1 or -1), chunk r + ``first`` first.
+    """The direction and the first chunks of a ring: rank r sends to rank r + ``to`` (1 or -1) and starts with chunk r + ``first``.
 
     >>> [Way(to=-1, first=1).chunk(2, step, 4) for step in range(3)], Way(to=-1, first=1).receiver, Way(to=-1, first=1).start
     ([3, 0, 1], 'rank r - 1', 'chunk r + 1')

@@ -39,7 +39,7 @@ SIZES = (4, 2, 3, *range(5, 41))  # numbers of ranks with which a student's form
 
 @number_task("lab04.t1", title="Who has the sum?", draws={"ranks": range(7, 13), "ahead": (0, 2, 3, 4)})
 def who_has_the_sum(ranks: int = 8, ahead: int = 0) -> Question:
-    """Ask for the owners of the chunks after a reduce-scatter in which chunk c starts at rank c + ``ahead``."""
+    """Ask for the rank with the whole sum of each chunk after a reduce-scatter in which chunk c starts at rank c + ``ahead``."""
     whole = (contributions(RingPlan(), ranks)[ranks - 1] == 1).all(axis=2)  # [rank, chunk], if chunk c starts at rank c
     truth = [(int(np.flatnonzero(whole[:, chunk])[0]) + ahead) % ranks for chunk in range(ranks)]
     first, second = (f"rank {plus('c', ahead + hops)}" for hops in (0, 1))
@@ -88,7 +88,7 @@ def who_has_the_sum(ranks: int = 8, ahead: int = 0) -> Question:
     points=3,
 )
 def one_step_of_the_ring(answer: object) -> Feedback:
-    """Judge two formulas for the chunks that ranks send. They must give a right ring of 2 to 40 ranks."""
+    """Judge two formulas for the chunks that ranks send. They must give a right ring for every number of ranks from 2 to 40."""
     texts = require_entries(answer, HALVES, '{"reduce-scatter": "...", "all-gather": "..."}')
     scatter, gather = (_rule(texts[half], half) for half in HALVES)
     plan = RingPlan(scatter, gather)
@@ -97,7 +97,7 @@ def one_step_of_the_ring(answer: object) -> Feedback:
         if fault:
             code, sentence = fault
             if is_published(plan, ranks):
-                question = "this is the published ring: which chunk is whole on rank r when the all-gather begins?"
+                question = "your ring is the published ring: which chunk is whole on rank r when the all-gather begins?"
                 return wrong("published-ring", f"with {ranks} ranks: {sentence}", question)
             if ranks == SIZES[0] and counts_up(plan, ranks):
                 return wrong("counts-up", f"with {ranks} ranks: {sentence}", ONE_BELOW)
@@ -117,7 +117,7 @@ def messages_and_bytes_of_a_ring(ranks: int = 8, gigabytes: int = 2) -> Question
     messages = Number(
         "messages of a rank",
         steps,
-        hint="a rank does not send {value} messages: it sends one in each step, in both halves",
+        hint="a rank does not send {value} messages: a rank sends one message in each step of both halves",
         code="wrong-messages",
         whole=True,
         mistakes=[
@@ -149,7 +149,11 @@ def messages_and_bytes_of_a_ring(ranks: int = 8, gigabytes: int = 2) -> Question
                 "your answer is the bytes of the reduce-scatter alone: the all-gather sends as many bytes again",
             ),
             (nbytes, "gradients-once", f"each rank sends {steps} chunks, and a chunk is 1/{ranks} of its gradients"),
-            (steps * nbytes, "not-cut", f"no message carries all gradients of a rank: it carries one chunk of {ranks}"),
+            (
+                steps * nbytes,
+                "not-cut",
+                f"in your answer a message carries all gradients of a rank: a message carries one of {ranks} chunks",
+            ),
             (share * gigabytes, "gigabytes", "your answer is in GB: give bytes"),
         ],
     )
@@ -174,7 +178,7 @@ def messages_and_bytes_of_a_ring(ranks: int = 8, gigabytes: int = 2) -> Question
     draws={"ranks": (16, 32, 64, 128), "microseconds": (2, 5, 10), "gigabytes": (12.5, 25, 50)},
 )
 def where_the_ring_overtakes(ranks: int = 64, microseconds: float = 5, gigabytes: float = 25) -> Question:
-    """Ask for the bytes at which a ring and a binomial tree take equally long."""
+    """Ask for the number of bytes at which a ring and a binomial tree take the same time."""
     a, b = microseconds * 1e-6, 1 / (gigabytes * 1e9)
     ring, tree = (all_reduce_factors(name, ranks) for name in ("ring", "tree"))
     truth = (ring.latency - tree.latency) * a / ((tree.bandwidth - ring.bandwidth) * b)
@@ -192,7 +196,7 @@ def where_the_ring_overtakes(ranks: int = 64, microseconds: float = 5, gigabytes
         truth,
         relative=0.01,
         example="250000",
-        hint=f"{compared}: they do not take equally long",
+        hint=f"{compared}: ring and tree do not take equally long",
         given=costs,
         mistakes=[
             (truth / 1e6, "megabytes", "your answer is in MB: give bytes"),
@@ -274,7 +278,7 @@ def what_a_check_lets_through(answer: object) -> Feedback:
         found[check] = None
         if off:
             passes = _passes(check, off)
-            sentence = f"{check}: ring {off} {'passes' if passes else 'does not pass'} it; {_REASONS[check][passes]}"
+            sentence = f"{check}: ring {off} {'passes' if passes else 'does not pass'} this check; {_REASONS[check][passes]}"
             found[check] = (f"{check}-{'passed' if passes else 'failed'}", sentence)
     lesson = "equal replicas and counted bytes do not stop the published ring, B; one comparison with a known mean stops all five"
     return _part_by_part(found, CHECKS, "check", lesson)
@@ -321,7 +325,7 @@ _REASONS = {  # for each check, why a ring fails it and why a ring passes it
     "equal": ("its ranks hold different numbers", "its ranks all hold the same numbers, which are wrong"),
     "bytes": ("it leaves out a step", "it sends all its messages, whatever is in them"),
     "same": ("count how many ranks are in each of its sums: only a sum of D ranks gives the value back", "it gives every value back"),
-    "mean": ("a sum lacks a rank or has one twice, and the values of the ranks differ", "it is the mean"),
+    "mean": ("a sum lacks a rank or has one twice, and the values of the ranks differ", "its result is the mean"),
 }
 
 

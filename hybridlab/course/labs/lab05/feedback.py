@@ -25,7 +25,7 @@ STEPS = 200
 
 
 def gradients(rng: np.random.Generator) -> Iterator[Case]:
-    """Yield gradients and residuals of many sizes, then a gradient for many steps."""
+    """Yield gradients and residuals of many sizes, then one gradient that is sent in many steps."""
     yield Case((np.array([2.54, 0.013]), np.zeros(2), 2), "the gradient [2.54, 0.013] and no residual, in one block")
     yield Case((np.array([2.54, 0.013]), np.array([0.0, 0.009]), 2), "the gradient [2.54, 0.013] and the residual [0, 0.009], in one block")
     yield Case((np.zeros(3), np.zeros(3), 2), "3 zeros in blocks of 2, and no residual")

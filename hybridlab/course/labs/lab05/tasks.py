@@ -53,7 +53,9 @@ def build_encode(result: Encoded, values: Floats, block: int) -> Feedback:
         if np.isclose(scales[place], 127 * float(wanted[place])):
             return wrong("scale-not-divided", found, "the scale is the largest magnitude divided by 127")
         if np.isclose(scales[place] * float(wanted[place]), 1):
-            return wrong("scale-inverted", found, "this is 127 divided by the largest magnitude: the receiver multiplies by the scale")
+            return wrong(
+                "scale-inverted", found, "your scale is 127 divided by the largest magnitude: the receiver multiplies by the scale"
+            )
         return wrong("wrong-scale", found)
     scale = of_each(scales, block, len(codes))
     for place in np.flatnonzero(codes == -128).tolist():

@@ -79,7 +79,7 @@ def steps_of_many_kinds(rng: np.random.Generator) -> Iterator[Case]:
         if uneven == BY_DEVICE:
             slower = np.tile(rng.integers(2, 7, devices) / 2, replicas)
         elif uneven == BY_RANK:
-            slower[devices : 2 * devices] = 1.5  # replica 1 is never the first replica, and with three replicas not the last
+            slower[devices : 2 * devices] = 1.5  # replica 1: not the first, and with three replicas not the last
         latency = float(rng.choice([0, 1, 2])) if devices > 1 else 0.0
         costs = Costs(forward=forward * slower, backward=backward * slower, p2p=latency)
         timeline = simulate(replicate(pipeline_of(name, devices, microbatches, chunks), replicas), costs)

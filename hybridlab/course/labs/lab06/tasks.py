@@ -121,7 +121,7 @@ def a_step_by_hand(replicas: int = 4, microbatches: int = 6, forward: int = 10, 
     draws={"forward": (30, 40, 50, 60), "ring_step": (10, 15, 20, 25, 30, 40)},
 )
 def microbatches_for_an_efficiency(forward: float = report.FORWARD, ring_step: float = report.RING_STEP) -> Question:
-    """Ask for the smallest M with which a step of the report's pipelines has an efficiency of 0.9."""
+    """Ask for the smallest M (microbatches of a replica) with which a step of the report's mesh has an efficiency of 0.9."""
     least = 3.6  # speedup: an efficiency of 0.9 on 4 devices
 
     def step_with(microbatches: int) -> HybridStep:
@@ -240,12 +240,12 @@ def two_changes(answer: object) -> Feedback:
     length_of_step = Number(
         "the length of the step in ms",
         makespan,
-        hint="these are the right two, but they do not make the step {value} ms long: run hybrid_step with both",
+        hint="these are the right two changes, but the step does not take {value} ms: run hybrid_step with both changes",
         mistakes=[
             (
                 before - gain,
                 "gains-added",
-                "these are the right two, but their gains do not add up: overlap gains only where there are chunks",
+                "these are the right two changes, but you have added their gains: overlap saves time only if there are chunks",
             )
         ],
         decimals=1,
