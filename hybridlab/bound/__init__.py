@@ -1,4 +1,4 @@
-"""Lower bounds and shortest orders: how much longer a schedule takes than the best order with the same memory."""
+"""Lower bounds of the makespan and shortest orders. They show how much longer a schedule takes than the best order with the same memory."""
 
 from hybridlab.bound.analytic import lower_bound
 from hybridlab.bound.exact import Optimum, optimum

@@ -1,4 +1,4 @@
-"""The lower bound, a time that no order of a step can beat; it needs no solver and handles all settings of costs at once."""
+"""The lower bound: no order of a step has a shorter makespan. The bound needs no solver, and costs can have several settings."""
 
 import math
 from typing import Any, NamedTuple
@@ -13,47 +13,50 @@ from hybridlab.errors import HybridLabError
 from hybridlab.schedule import B, F, Schedule
 from hybridlab.simulation import times_by_place
 
-SAME = 1e-12  # two times count as equal if their relative difference is at most this, since rounding causes small differences
+SAME = 1e-12  # because of rounding, two times count as equal up to this relative difference
 
 
 def lower_bound(schedule: Schedule, costs: Costs, memory: Any = None) -> Any:
-    """Return a time that no order of the schedule's operations can beat.
+    """Return a lower bound: no order of the schedule's operations has a shorter makespan.
 
-    The bound holds for orders that obey three rules. Every operation stays on its device. It starts after its inputs have ended and their
-    messages have arrived. No device holds more activations than the memory allows. The result is the largest of four bounds. They use
-    two times of an operation. Its head is the least time from the beginning of the step to its start. Its tail is the least time from
-    its end to the end of the step.
+    The bound holds for orders that obey three rules. (1) Every operation stays on its device. (2) An operation starts after the operations
+    that it needs have ended and their messages have arrived. (3) No device holds more activations than the memory allows.
 
-    - Chain: the operations of one microbatch run one after the other.
-    - Device: the operations of one device run one after the other. Take any set of them. The first one starts no earlier than the smallest
-      head in the set. After the last one, at least the smallest tail in the set remains.
-    - Full device: a device can hold P activations, and the lifetime of an activation is the time for which it is held. Activation kP + 1
-      cannot start before k lifetimes have passed. After that time the remaining microbatches still have to run.
-    - Area: sum the number of activations held over time. This area equals the sum of all lifetimes. The number is at most P at any time,
-      and each operation changes it by at most one.
+    The result is the largest of four bounds. They use two times of each operation. The head of an operation is the shortest possible time
+    from the beginning of the step to the start of the operation. The tail is the shortest possible time from the end of the operation to
+    the end of the step.
 
-    Rounding can raise or lower the last digits of the bound.
+    - Chain: the operations of one microbatch run one after another.
+    - Device: the operations of one device run one after another. Take any set of operations of a device. The first operation of the set
+      starts no earlier than the smallest head in the set. After the last operation of the set, at least the smallest tail in the set
+      remains.
+    - Full device: the lifetime of an activation is the time for which a device holds it. If the device can hold P activations, activation
+      kP + 1 cannot start before k lifetimes have passed. After that time, the remaining microbatches still have to run.
+    - Area: plot the number of activations on a device against time. The area below the curve is the sum of all lifetimes. The curve is
+      never higher than P, and each operation raises or lowers it by at most one.
+
+    Rounding can change the last digits of the bound.
 
     Parameters
     ----------
     schedule : Schedule
-        The schedule whose operations and devices are taken.
+        The schedule with the operations and their devices. Its order is not used.
     costs : Costs
-        The times. If the costs have several settings, the settings are on the leading axes.
+        The times of the operations and messages.
     memory : number or sequence of numbers, optional
-        The largest number of activations that a device may hold: one number for all devices, or one for each device. It is counted as in
-        :attr:`Timeline.peak_activations`: the activations of one microbatch on all stages of the device count as 1. None means the peak
-        of ``schedule`` on each device.
+        The largest number of activations that a device may hold: one number for all devices, or one for each device. The unit is the
+        activation of one microbatch on a whole device, as in :attr:`Timeline.peak_activations`. None means the peak of ``schedule`` on
+        each device.
 
     Returns
     -------
     float or Floats
-        The time in the unit of the costs. For costs with several settings it is an array over the settings.
+        The bound in the unit of the costs. For costs with several settings, an array of shape (settings...).
 
     Raises
     ------
     HybridLabError
-        The costs are for another number of devices, or the memory does not hold one microbatch, or there are too many settings.
+        The costs are for another number of devices, the memory does not hold one microbatch, or there are too many settings.
 
     References
     ----------
@@ -95,18 +98,18 @@ def reached(makespan: float, bound: float) -> bool:
 
 
 class _OperationSets(NamedTuple):
-    """Sets of operations; the operations of one set run on one device."""
+    """Sets of operations. All operations of a set run on the same device."""
 
-    least: Floats  # smallest head plus smallest tail, shape (sets, settings...); minus infinity for the empty set
+    least: Floats  # smallest head plus smallest tail, shape (sets, settings...); minus infinity for an empty set
     work: Floats  # sum of the durations, shape (sets, settings...)
-    first: Ints  # the first position that an operation of the set has in its chain, shape (sets, settings...)
+    first: Ints  # smallest position of an operation of the set in its chain, shape (sets, settings...)
 
 
 def _operation_sets(chains: list[Chain], counts: list[int], saved: Floats) -> _OperationSets:
-    """Return one set for every two operations x, y of a device: all its operations with heads >= x's head and tails >= y's tail.
+    """Return one set for every two operations x, y of a device: all operations of the device with head >= head(x) and tail >= tail(y).
 
-    No other sets are needed. If several sets have the same smallest head and the same smallest tail, the largest of these sets gives the
-    highest bound. ``counts`` has the number of microbatches for which the work of each chain counts.
+    No other sets are needed: of all sets with the same smallest head and the same smallest tail, the largest set gives the highest bound.
+    ``counts`` has one number for each chain. The work of the chain is multiplied by this number of microbatches.
     """
     device, kind, head, tail, duration = (
         np.concatenate([getattr(chain, name) for chain in chains]) for name in ("device", "kind", "head", "tail", "duration")
@@ -116,14 +119,14 @@ def _operation_sets(chains: list[Chain], counts: list[int], saved: Floats) -> _O
     if int((np.bincount(device) ** 2).sum()) * math.prod(head.shape[1:]) > MOST_CELLS:
         message = "the sets of operations to compare do not fit in memory; take fewer settings at a time, or fewer chunks"
         raise HybridLabError(message, "too-large")
-    full_backward = (kind == B)[:, *(None for _ in head.shape[1:])]  # shape (positions, 1, ...), to broadcast over the settings
+    full_backward = (kind == B)[:, *(None for _ in head.shape[1:])]  # shape (positions, 1, ...) broadcasts over the settings
     work = np.moveaxis(np.moveaxis(duration - np.where(full_backward, saved[device], 0.0), 0, -1) * count, -1, 0)
     parts = []
     for on_device in (np.flatnonzero(device == each) for each in range(device.max() + 1)):
         heads, tails = head[on_device][:, None], tail[on_device][None]
         least = heads + tails
         total, first = np.zeros_like(least), np.full(least.shape, -1)
-        # from the last position to the first, so that ``first`` ends with the smallest
+        # The loop goes from the last position to the first, so the smallest position is written last into ``first``.
         for row in on_device[np.argsort(-position[on_device], kind="stable")]:
             inside = (heads <= head[row]) & (tails <= tail[row])
             total += np.where(inside, work[row], 0.0)
@@ -139,11 +142,11 @@ def _chain_bound(chains: list[Chain]) -> Floats:
 
 
 def _generations(chain: Chain, stage: int, capacity: Ints) -> tuple[int, int, Ints]:
-    """Return how many times the device of ``stage`` must fill up, the microbatches that then remain, and its chunks up to ``stage``.
+    """Return three values: how many times the device of ``stage`` becomes full, the microbatches that then remain, and its chunks.
 
-    Take the activations of n microbatches in these i chunks, and sort them by their start. If the device can hold P activations,
-    activation kP + 1 waits until an earlier generation of P activations has left. After k generations, i * n - kP activations remain.
-    A microbatch has i of them, so at least (i * n - kP) / i microbatches remain.
+    Only the chunks up to ``stage`` count. Let i be their number. Sort the activations of n microbatches in these chunks by their start. If
+    the device can hold P activations, activation kP + 1 waits until k generations of P activations have left. After k generations,
+    i * n - kP activations remain. Each microbatch has i activations, so at least (i * n - kP) / i microbatches remain.
     """
     chunks = np.flatnonzero(chain.device[: stage + 1] == chain.device[stage])
     device_capacity = int(capacity[chain.device[stage]])
@@ -154,7 +157,7 @@ def _generations(chain: Chain, stage: int, capacity: Ints) -> tuple[int, int, In
 
 
 def _full_device_bound(chain: Chain, stage: int, sets: _OperationSets, capacity: Ints) -> Floats:
-    """Return the bound, shape (settings...), that holds because the last microbatches enter ``stage`` after its device was full."""
+    """Return the full-device bound of a stage, shape (settings...). The last microbatches must wait until the device is no longer full."""
     generations, microbatches, chunks = _generations(chain, stage, capacity)
     entry = chain.head[chunks[0]] + generations * chain.lifetime[chunks].min(axis=0)
     remaining = np.where(sets.first >= stage, sets.least + microbatches * sets.work, -np.inf).max(axis=0)
@@ -163,7 +166,7 @@ def _full_device_bound(chain: Chain, stage: int, sets: _OperationSets, capacity:
 
 
 def _area_bound(schedule: Schedule, chains: list[Chain], capacity: Ints) -> Floats:
-    """Return the largest area bound of all devices, shape (settings...); it follows from the sum of the lifetimes on a device."""
+    """Return the largest area bound of all devices, shape (settings...). The sum of the lifetimes on a device gives its area bound."""
     stages, settings = schedule.stages, chains[0].head.shape[1:]
     shape = (schedule.devices, *settings)
     area, count = np.zeros(shape), np.zeros(schedule.devices)
@@ -181,9 +184,9 @@ def _area_bound(schedule: Schedule, chains: list[Chain], capacity: Ints) -> Floa
 
 
 def _saved_by_pairs(schedule: Schedule, costs: Costs) -> Floats:
-    """Return the most time that each full backward can save by running together with a forward, shape (devices, settings...)."""
+    """Return the longest time that a full backward on each device can save in an overlapped pair, shape (devices, settings...)."""
     table, place = times_by_place(schedule, costs)
-    longest = np.zeros((2, schedule.devices, *costs.batch))  # of the forwards and of the full backwards on each device
+    longest = np.zeros((2, schedule.devices, *costs.batch))  # the longest forward and the longest full backward of each device
     device, place = np.unique(np.stack([schedule.device, place]), axis=1)
     for most, kind in zip(longest, (F, B), strict=True):
         np.maximum.at(most, device, table[kind][place])

@@ -1,4 +1,4 @@
-"""Chains: the operations of one microbatch in the order of their dependencies, with the least times before and after each."""
+"""Chains. A chain is the operations of one microbatch in the order of their dependencies, with the shortest times before and after each."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -17,27 +17,26 @@ from hybridlab.timeline import Timeline
 
 @dataclass(frozen=True)
 class Chain:
-    """The operations of all microbatches that visit the same devices in the same order; the times are those of one microbatch.
+    """The operations of all microbatches that visit the same devices in the same order. The times are those of one microbatch.
 
-    With S stages, positions 0 to S-1 are the forwards. The next S positions are the backwards, from the last stage to the first. The
-    weight gradients follow, if there are any. Times are in the unit of the costs. If the costs have several settings, the settings are on
-    the axes after the first.
+    With S stages, positions 0 to S-1 are the forwards. The next S positions are the backwards, from the last stage to the first. If there
+    are weight gradients, they follow in the order of their backwards. Times are in the unit of the costs.
 
     Parameters
     ----------
     rows : Ints
-        Shape (positions, microbatches): the row that each operation has in the arrays of the schedule.
+        Shape (positions, microbatches): the row of each operation in the arrays of the schedule.
     device, kind : Ints
         Shape (positions,): the device and the kind of each operation.
     duration : Floats
         Shape (positions, settings...): the time of each operation.
     head : Floats
-        Shape (positions, settings...): the least time from the beginning of the step to the start of the operation.
+        Shape (positions, settings...): the shortest possible time from the beginning of the step to the start of the operation.
     tail : Floats
-        Shape (positions, settings...): the least time from the end of the operation to the end of the step.
+        Shape (positions, settings...): the shortest possible time from the end of the operation to the end of the step.
     lifetime : Floats
-        Shape (S, settings...): the least time from the start of a stage's forward to the end of the operation that releases its
-        activation.
+        Shape (S, settings...): the shortest possible time from the start of a stage's forward to the end of the operation that releases
+        its activation (the full backward or the weight gradient).
     after, release : Floats
         Shape (S, settings...): the tail (``after``) and the duration (``release``) of the operation that releases the stage's activation.
     """
@@ -59,9 +58,9 @@ class Chain:
 
 
 def chains_of(schedule: Schedule, costs: Costs) -> list[Chain]:
-    """Return the chains of a schedule, one for each path that microbatches take over the devices.
+    """Return the chains of a schedule. Microbatches share a chain if they have the same kinds of operations on the same devices.
 
-    A schedule with one copy of the weights has one chain, unless it splits backwards for some microbatches and not for others.
+    A schedule with one copy of the weights has one chain. It has more if it splits the backwards of only some microbatches.
     """
     times, latency = times_by_place(schedule, costs), np.moveaxis(latencies(schedule, costs), -1, 0)
     rows = _rows_by_position(schedule)
@@ -75,15 +74,15 @@ def chains_of(schedule: Schedule, costs: Costs) -> list[Chain]:
 
 
 def capacity_of(schedule: Schedule, memory: Any = None) -> Ints:
-    """Return how many activations of one chunk each device may hold.
+    """Return the number of activations of one chunk that each device may hold.
 
     Parameters
     ----------
     schedule : Schedule
         The schedule whose operations are to be ordered.
     memory : number or sequence of numbers, optional
-        The limit, one number for all devices or one for each device. The activations of one microbatch on all stages of a device count
-        as 1. None means the peak of the schedule itself.
+        The limit: one number for all devices, or one for each device. The unit is the activation of one microbatch on a whole device.
+        None means the peak of the schedule itself.
 
     Returns
     -------
@@ -101,21 +100,22 @@ def capacity_of(schedule: Schedule, memory: Any = None) -> Ints:
     array([1])
     """
     if memory is None:
-        no_time = np.zeros(schedule.kind.size)  # the peak depends on the order alone
+        no_time = np.zeros(schedule.kind.size)  # the peak depends only on the order
         return np.rint(Timeline(schedule, no_time, no_time).peak_activations * schedule.chunks).astype(np.intp)
     limit = numbers(memory, "memory")
     if limit.shape not in ((), (1,), (schedule.devices,)):
         wanted = f"memory must be one number, or one for each of the {schedule.devices} devices"
         raise HybridLabError(f"{wanted}, not {short_repr(memory)}", "wrong-shape")
-    if not (limit >= 1).all():  # false for NaN as well
+    if not (limit >= 1).all():  # false for NaN too
         raise HybridLabError(f"memory must hold at least 1 microbatch on every device, not {short_repr(memory)}", "too-small")
     most = schedule.microbatches * schedule.stages
-    activations = np.floor(np.minimum(limit, most) * schedule.chunks * (1 + 1e-12))  # 4/3 of 3 chunks give 4 in spite of rounding
+    # the factor 1 + 1e-12 makes 4/3 x 3 chunks give 4 in spite of rounding
+    activations = np.floor(np.minimum(limit, most) * schedule.chunks * (1 + 1e-12))
     return np.broadcast_to(activations.astype(np.intp), (schedule.devices,))
 
 
 def _rows_by_position(schedule: Schedule) -> Ints:
-    """Return the row of the operation at each position and microbatch, shape (3 * stages, microbatches), or -1 if there is none."""
+    """Return the row of the operation at each position of each microbatch, shape (3 * stages, microbatches). -1 means no operation."""
     stages, kind, stage = schedule.stages, schedule.kind, schedule.stage
     position = np.where(kind == F, stage, np.where(kind == W, 3 * stages, 2 * stages) - 1 - stage)
     rows = np.full((3 * stages, schedule.microbatches), -1, dtype=np.intp)
@@ -124,7 +124,7 @@ def _rows_by_position(schedule: Schedule) -> Ints:
 
 
 def _chain(schedule: Schedule, times: tuple[Floats, Ints], latency: Floats, rows: Ints) -> Chain:
-    """Return the chain with these ``rows``; ``latency`` has, for each row of the schedule, the time of the message to it."""
+    """Return the chain with these ``rows``. For each row of the schedule, ``latency`` has the latency of the message that it needs."""
     stages, (table, place_of) = schedule.stages, times
     one = rows[:, 0]
     split: npt.NDArray[np.bool_] = one[2 * stages :] >= 0  # True for backwards with a weight gradient
@@ -136,7 +136,7 @@ def _chain(schedule: Schedule, times: tuple[Floats, Ints], latency: Floats, rows
     weight = table[W, place[stages : 2 * stages]][split]
     finished = end[stages:].copy()  # the end of the backward, or of its weight gradient if there is one
     finished[split] += weight
-    # for each operation, the latest end from it on
+    # for each operation, the latest end of this and all later operations
     last = np.maximum.accumulate(np.concatenate([end[:stages], finished])[::-1])[::-1]
     tail = last - end
     after = tail[stages:].copy()

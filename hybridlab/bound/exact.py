@@ -1,4 +1,4 @@
-"""The shortest order of a small schedule, found and proven by a constraint solver."""
+"""The shortest order of a small schedule. A constraint solver finds the order, and proves that no order is shorter."""
 
 import math
 from dataclasses import dataclass
@@ -17,15 +17,15 @@ from hybridlab.errors import HybridLabError, UnsupportedSize
 from hybridlab.schedule import B, F, Schedule, W
 from hybridlab.simulation import durations, latencies, simulate
 
-MOST_OPERATIONS = 1000  # the solver can prove far fewer in minutes
-MOST_TICKS = 10**9  # the most ticks in one step, so that sums over several steps still fit into the solver's 64-bit numbers
+MOST_OPERATIONS = 1000  # largest number of operations; for a proof within minutes, there must be far fewer
+MOST_TICKS = 10**9  # largest number of ticks in one step, so that sums of several steps fit into the solver's 64-bit numbers
 LARGEST_DENOMINATOR = 10**4  # the largest denominator of a time that is written as a fraction
-WORK_PER_SECOND = 0.25  # the work of one core in a second, in the solver's own unit
+WORK_PER_SECOND = 0.25  # the solver's own unit of work: about this much is done in one second on one core
 
 
 @dataclass(frozen=True)
 class Optimum:
-    """The shortest order that was found.
+    """The shortest order that :func:`optimum` has found.
 
     Parameters
     ----------
@@ -34,9 +34,9 @@ class Optimum:
     makespan : float
         The makespan that :func:`~hybridlab.simulate` computes for this schedule, in the unit of the costs.
     bound : float
-        No order is shorter than this time. It equals ``makespan`` if ``proven`` is True.
+        A lower bound: no order has a shorter makespan. The bound equals ``makespan`` if ``proven`` is True.
     proven : bool
-        Whether it is proven that no order is shorter than ``makespan``.
+        Whether it is proven that no order has a shorter makespan than ``schedule``.
     """
 
     schedule: Schedule
@@ -46,23 +46,22 @@ class Optimum:
 
 
 def optimum(schedule: Schedule, costs: Costs, *, seconds: float = 10.0, workers: int = 1, memory: Any = None) -> Optimum:
-    """Return the shortest order of the schedule's operations with the same memory, or with the given ``memory``.
+    """Return the shortest order of the schedule's operations within the memory of the schedule, or within the given ``memory``.
 
-    The rules for orders and for memory are the same as in :func:`lower_bound`. The solver is CP-SAT of OR-tools, which
-    ``pip install 'hybridlab[solver]'`` installs. It is not needed if the schedule reaches the lower bound. If the schedule itself fits
-    into the memory, the result is never longer than the schedule, and without a shorter order it is the schedule itself. An order that
-    the solver finds has no overlapped pairs.
+    The rules for orders and for memory are the same as in :func:`lower_bound`. The solver is CP-SAT of OR-tools. Install it with
+    ``pip install 'hybridlab[solver]'``. The solver is not needed if the makespan of the schedule equals the lower bound. If the schedule
+    fits into the memory and no shorter order is found, the result is the schedule itself. Orders from the solver have no overlapped pairs.
 
     Parameters
     ----------
     schedule : Schedule
         At most 1,000 operations. Overlapped pairs are allowed only for costs without overlap.
     costs : Costs
-        One setting. Every operation takes time, and all times are fractions with denominators up to 10,000, because the solver
-        counts in whole numbers.
+        Costs with one setting. The time of every operation must be above zero. All times must be fractions with denominators up to 10,000,
+        because the solver calculates with whole numbers.
     seconds : float
-        Effort of the search. The search counts the solver's work instead of real time, so that the same call gives the same result on every
-        machine. One unit is about one second on one core.
+        Limit of the search, about the seconds on one core. The search measures the solver's work, not real time, so that the same call
+        gives the same result on every machine.
     workers : int
         Number of threads of the solver.
     memory : number or sequence of numbers, optional
@@ -73,7 +72,7 @@ def optimum(schedule: Schedule, costs: Costs, *, seconds: float = 10.0, workers:
     UnsupportedSize
         The schedule has more than 1,000 operations.
     HybridLabError
-        The costs or overlapped pairs are not as described above, or OR-tools is missing, or no order that keeps to the memory was found.
+        The costs or the overlapped pairs are not as described above, OR-tools is missing, or no order within the memory was found.
 
     Examples
     --------
@@ -99,7 +98,7 @@ def optimum(schedule: Schedule, costs: Costs, *, seconds: float = 10.0, workers:
     orders = [[schedule.ops[row] for row in rows[schedule.device[rows] == device]] for device in range(schedule.devices)]
     found = Schedule(f"{schedule.name}, shortest order", orders)
     makespan = simulate(found, costs).makespan
-    if fits and reached(own, makespan):  # of two orders that take equally long, return the one that the caller knows
+    if fits and reached(own, makespan):  # if the found order is not shorter, return the caller's own schedule
         found, makespan = schedule, own
     proven = reached(makespan, least / ticks)
     return Optimum(found, makespan, makespan if proven else max(bound, least / ticks), proven)
@@ -107,16 +106,16 @@ def optimum(schedule: Schedule, costs: Costs, *, seconds: float = 10.0, workers:
 
 @dataclass(frozen=True)
 class _JobShop:
-    """The input of the solver: the operations of ``schedule``, with times in whole ticks (see :func:`_ticks_per_unit`)."""
+    """The input of the solver: the operations of ``schedule``. All times are whole numbers of ticks (see :func:`_ticks_per_unit`)."""
 
     schedule: Schedule
-    duration: Ints  # of each operation, shape (rows,); the next three have the same shape
-    latency: Ints  # latency of the message that brings an operation's input
-    head: Ints  # least time from the beginning of the step to the start of the operation
-    tail: Ints  # least time from the end of the operation to the end of the step
-    capacity: Ints  # activations that each device may hold, shape (devices,)
-    alike: list[Ints]  # rows of operations that differ only in their microbatch
-    hint: Ints | None  # starts that obey every rule, shape (rows,); the search begins with them
+    duration: Ints  # of each operation, shape (rows,)
+    latency: Ints  # of the message that brings the input of each operation, shape (rows,)
+    head: Ints  # shortest time from the beginning of the step to the start of each operation, shape (rows,)
+    tail: Ints  # shortest time from the end of each operation to the end of the step, shape (rows,)
+    capacity: Ints  # number of activations that each device may hold, shape (devices,)
+    alike: list[Ints]  # each entry has the rows of operations that differ only in their microbatch
+    hint: Ints | None  # starts of an order that obeys every rule, shape (rows,); the search begins with this order
     least: int  # lower bound of the makespan
     most: int  # upper bound of the makespan
 
@@ -135,7 +134,7 @@ def _refuse_unsolvable(schedule: Schedule, costs: Costs) -> None:
 
 
 def _ticks_per_unit(schedule: Schedule, costs: Costs) -> int:
-    """Return how many ticks make up one unit of time, so that every time is a whole number of ticks."""
+    """Return the number of ticks in one unit of time. Every time is then a whole number of ticks."""
     alone = durations(schedule, costs)
     if not alone.all():
         op = schedule.ops[int(np.flatnonzero(alone == 0)[0])]
@@ -157,7 +156,7 @@ def _uncountable(message: str, code: str) -> HybridLabError:
 
 
 def _job_shop(schedule: Schedule, costs: Costs, ticks: int, bound: float, capacity: Ints, fits: bool) -> _JobShop:
-    """Return the solver's input; ``fits`` says whether the schedule fits into the capacity, and then the search begins with it."""
+    """Return the input of the solver. ``fits`` says whether the schedule fits into the capacity. If it fits, the search begins with it."""
     latency = latencies(schedule, costs)
 
     def in_ticks(time: Any) -> Ints:
@@ -169,7 +168,8 @@ def _job_shop(schedule: Schedule, costs: Costs, ticks: int, bound: float, capaci
     for chain in chains:
         head[chain.rows], tail[chain.rows] = chain.head[:, None], chain.tail[:, None]
     timeline = simulate(schedule, costs)
-    # An order that runs all operations one at a time, microbatch after microbatch, fits into any memory.
+    # Without a schedule that fits, an upper bound is the order that runs one operation at a time, microbatch after microbatch. This order
+    # fits into any memory.
     horizon = timeline.makespan if fits else duration.sum() + latency.sum()
     if horizon * ticks > MOST_TICKS:
         raise _uncountable(f"a step of these costs has more than {MOST_TICKS:,}", "too-large")
@@ -188,12 +188,12 @@ def _job_shop(schedule: Schedule, costs: Costs, ticks: int, bound: float, capaci
 
 
 def _shortest_starts(shop: _JobShop, seconds: float, workers: int) -> tuple[Ints | None, float]:
-    """Return the starts of the shortest order found (or None) and a lower bound of the makespan, both in ticks.
+    """Return the starts of the shortest order that was found (or None) and a lower bound of the makespan, both in ticks.
 
-    The solver only looks at orders in which operations that differ only in their microbatch start in the order of their microbatches. No
-    makespan is lost in this way. Take any solution. At every position of the chain, sort the starts of such operations, and give them to
-    the microbatches in increasing order. Every operation still follows its input. Every device is busy in the same intervals and holds as
-    many activations as before.
+    The solver searches only orders in which the microbatches of a chain come in increasing order at every position of the chain. The
+    shortest makespan is among them, because any order can be changed into such an order. At every position, sort the starts, and give them
+    to the microbatches in increasing order. Every operation still comes after its input. Every device is busy in the same intervals and
+    holds as many activations as before.
     """
     try:
         from ortools.sat.python import cp_model
@@ -212,7 +212,7 @@ def _shortest_starts(shop: _JobShop, seconds: float, workers: int) -> tuple[Ints
             model.add(start[row] >= end[source] + int(shop.latency[row]))
     for rows in shop.alike:
         for before, after in pairwise(rows.tolist()):
-            model.add(start[after] >= end[before])  # they are on one device, so they cannot overlap either
+            model.add(start[after] >= end[before])  # both are on one device, so ``after`` starts when ``before`` has ended
         if shop.hint is not None:
             for row, hint in zip(rows.tolist(), np.sort(shop.hint[rows]).tolist(), strict=True):
                 model.add_hint(start[row], hint)
@@ -221,15 +221,15 @@ def _shortest_starts(shop: _JobShop, seconds: float, workers: int) -> tuple[Ints
         on_device = np.flatnonzero(schedule.device == device).tolist()
         model.add_no_overlap([model.new_fixed_size_interval_var(start[row], duration[row], "") for row in on_device])
         activations = np.flatnonzero(schedule.device[taken] == device)
-        if activations.size > capacity:  # else the limit is never reached
+        if activations.size > capacity:  # with fewer activations, the limit is never reached
             first_and_last = zip(taken[activations].tolist(), freed[activations].tolist(), strict=True)
             lifetimes = [model.new_interval_var(start[f], model.new_int_var(0, shop.most, ""), end[b], "") for f, b in first_and_last]
             model.add_cumulative(lifetimes, [1] * activations.size, capacity)
     model.minimize(makespan)
     solver = cp_model.CpSolver()
-    solver.parameters.random_seed = 1  # the same call gives the same order
+    solver.parameters.random_seed = 1  # a fixed seed, so that the same call gives the same order
     solver.parameters.num_workers = workers
-    solver.parameters.interleave_search = True  # so that the result does not depend on the speed of the machine and its threads
+    solver.parameters.interleave_search = True  # the result then does not depend on the speed of the machine and its threads
     solver.parameters.max_deterministic_time = seconds * WORK_PER_SECOND
     status = solver.solve(model)
     if status not in (cp_model.OPTIMAL, cp_model.FEASIBLE):
@@ -238,7 +238,7 @@ def _shortest_starts(shop: _JobShop, seconds: float, workers: int) -> tuple[Ints
 
 
 def _activation_rows(schedule: Schedule) -> tuple[Ints, Ints]:
-    """Return, for each activation, the row of the operation that stores it and the row of the one that frees it."""
+    """Return, for each activation, the row of the operation that stores it and the row of the operation that releases it."""
     activation = schedule.stage * schedule.microbatches + schedule.microbatch
     taken, freed = np.flatnonzero(schedule.kind == F), np.flatnonzero((schedule.kind == B) | (schedule.kind == W))
     return taken[np.argsort(activation[taken])], freed[np.argsort(activation[freed])]

@@ -13,16 +13,16 @@ from hybridlab.simulation import simulate
 
 @dataclass(frozen=True)
 class OptimalityGap:
-    """The makespan of a schedule and the shortest possible makespan; times are in the unit of the costs.
+    """The makespan of a schedule and the shortest possible makespan. Times are in the unit of the costs.
 
     Parameters
     ----------
     makespan : float
         The schedule's makespan.
     bound : float
-        The result of :func:`lower_bound`; no order is shorter.
+        The result of :func:`lower_bound`. No order has a shorter makespan.
     optimum : float or None
-        The makespan of the shortest order. None if no order is proven to be the shortest.
+        The shortest possible makespan. None if it is not proven.
     """
 
     makespan: float
@@ -31,22 +31,22 @@ class OptimalityGap:
 
     @property
     def ratio(self) -> float:
-        """The makespan divided by the optimum, or by the bound if the optimum is None; then the true ratio may be smaller."""
+        """The makespan divided by ``optimum``. If ``optimum`` is None, the makespan divided by ``bound``: the true ratio may be smaller."""
         best = self.bound if self.optimum is None else self.optimum
         return self.makespan / best if best else 1.0
 
 
 def optimality_gap(schedule: Schedule, costs: Costs, *, seconds: float = 0.0) -> OptimalityGap:
-    """Return how much longer ``schedule`` takes than the shortest order with the same memory.
+    """Return the makespan of ``schedule`` and the shortest possible makespan with the same memory.
 
     Parameters
     ----------
     schedule : Schedule
-        The schedule to judge.
+        The schedule.
     costs : Costs
-        The times; they must have one setting only.
+        Costs with one setting.
     seconds : float
-        Effort of the search by :func:`optimum`, if the schedule takes longer than its lower bound. 0 means no search.
+        Limit of the search by :func:`optimum`. There is a search only if the makespan is above the lower bound. 0 means no search.
 
     Raises
     ------
@@ -68,5 +68,5 @@ def optimality_gap(schedule: Schedule, costs: Costs, *, seconds: float = 0.0) ->
         raise HybridLabError(message, "several-settings")
     if reached(timeline.makespan, bound):
         return OptimalityGap(timeline.makespan, bound, timeline.makespan)
-    best = optimum(schedule, costs, seconds=seconds) if seconds else None  # the solver may not be installed
+    best = optimum(schedule, costs, seconds=seconds) if seconds else None  # without a search, the solver need not be installed
     return OptimalityGap(timeline.makespan, bound, best.makespan if best and best.proven else None)

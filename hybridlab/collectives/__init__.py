@@ -1,6 +1,6 @@
-"""Collectives: all-reduces on real arrays, the bytes that each rank sends, and the time that an all-reduce takes.
+"""Collectives: all-reduces on real arrays, the bytes that each rank sends, and the time of an all-reduce.
 
-Every all-reduce takes values of shape (ranks, n) and leaves all ranks with the same bits.
+Every all-reduce takes values of shape (ranks, n). After the all-reduce, all ranks have exactly the same bits.
 
 >>> from hybridlab import INT8
 >>> result = ring_all_reduce([[1.0, 2.0, 3.0], [3.0, 2.0, 1.0]], INT8)

@@ -1,4 +1,4 @@
-"""The time of an all-reduce: a latency for each message of a chain of messages, and a time for each byte sent or added."""
+"""The time of an all-reduce: a latency for each message of the longest chain of messages, and a time for each byte sent or added."""
 
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -10,22 +10,22 @@ from hybridlab.checks import known_name, numbers, one_time, short_repr, whole_nu
 from hybridlab.errors import HybridLabError, UnsupportedSize
 
 LARGEST_MESSAGE = 1e18  # bytes
-SLOWEST_LINK = 1e-30  # bytes a second. Every real link is faster, and at this bandwidth no computed time is infinite
+SLOWEST_LINK = 1e-30  # bytes a second; far slower than any real link, but fast enough that every computed time is finite
 ALGORITHMS = ("ring", "one-shot", "recursive-doubling", "rabenseifner", "tree", "double-tree", "parameter-server")
-MOST_PIECES = 2**40  # of a message along a double tree
+MOST_PIECES = 2**40  # largest number of pieces into which a message along a double tree is cut
 POWERS_OF_TWO = ("recursive-doubling", "rabenseifner")
 
 
 @dataclass(frozen=True)
 class Link:
-    """A link between two devices: a message of n bytes takes ``latency`` + n / ``bandwidth`` seconds.
+    """A link between two devices. A message of n bytes takes ``latency`` + n / ``bandwidth`` seconds.
 
     Parameters
     ----------
     latency : float
         Seconds.
     bandwidth : float
-        Bytes a second, above zero. Each direction has this bandwidth, also while the other direction is busy.
+        Bytes a second, above zero. Both directions have this bandwidth at the same time.
 
     Examples
     --------
@@ -52,11 +52,11 @@ class Factors(NamedTuple):
     Parameters
     ----------
     latency : float
-        The number of messages that are sent one after the other.
+        The number of messages that must be sent one after another.
     bandwidth : float
-        The bytes that are sent one after the other on a link, divided by S.
+        The number of bytes that must be sent one after another, divided by S.
     reduce : float
-        The bytes that one device adds to a sum, divided by S.
+        The number of bytes that one device adds to a sum, divided by S.
     """
 
     latency: float
@@ -65,20 +65,20 @@ class Factors(NamedTuple):
 
 
 def all_reduce_factors(algorithm: str, ranks: int) -> Factors:
-    """Return the three cost factors of an all-reduce: for its latency, for the bytes sent and for the bytes added.
+    """Return the three cost factors of an all-reduce: of latency, of bytes sent and of bytes added.
 
-    With D ranks and L = ceil(log2(D)) the three factors are, in this order:
+    With D ranks and L = ceil(log2(D)), the three factors of each algorithm are:
 
     - "ring": 2(D-1), 2(D-1)/D, (D-1)/D (Patarasuk and Yuan 2009);
     - "one-shot": the same as "ring". Each rank owns one chunk, and each rank sends a message to every other rank;
-    - "recursive-doubling": L, L, L, for powers of two;
-    - "rabenseifner": 2L, 2(D-1)/D, (D-1)/D, for powers of two;
-    - "tree": 2L, 2L, L, for a reduction along a binomial tree and a broadcast back;
-    - "double-tree": 2L, 2, 1, for two trees, each with half of the bytes (Sanders et al. 2009). The values are a limit for messages that
-      are cut into many small pieces; :func:`double_tree_time` has the time for a number of pieces;
-    - "parameter-server": 2, 2D, D, counted at the server.
+    - "recursive-doubling": L, L, L. D must be a power of two;
+    - "rabenseifner": 2L, 2(D-1)/D, (D-1)/D. D must be a power of two;
+    - "tree": 2L, 2L, L. The sum goes up a binomial tree, and the result comes back down;
+    - "double-tree": 2L, 2, 1. There are two trees, and each carries half of the bytes (Sanders et al. 2009). The factors are the limit for
+      messages that are cut into many small pieces. :func:`double_tree_time` has the time for a given number of pieces;
+    - "parameter-server": 2, 2D, D. The bytes are those that the server receives, sends and adds.
 
-    No factor is below its bound in :func:`least_factors`. The only exception is the latency factor 2 of the parameter server.
+    Each factor is at least its bound in :func:`least_factors`. The only exception is the latency factor 2 of the parameter server.
 
     Parameters
     ----------
@@ -95,7 +95,7 @@ def all_reduce_factors(algorithm: str, ranks: int) -> Factors:
     Raises
     ------
     UnsupportedSize
-        The algorithm needs a power of two, and ``ranks`` is another number.
+        The algorithm needs a power of two, but ``ranks`` is not a power of two.
     HybridLabError
         The algorithm is unknown, or ``ranks`` is below one.
 
@@ -111,11 +111,11 @@ def all_reduce_factors(algorithm: str, ranks: int) -> Factors:
     (Factors(latency=6, bandwidth=1.5, reduce=0.75), Factors(latency=4, bandwidth=4, reduce=2))
     """
     algorithm, ranks = known_name(algorithm, ALGORITHMS, "all-reduce"), whole_number(ranks, "ranks")
-    rounds = (ranks - 1).bit_length()  # ceil(log2(D)), without the rounding of a logarithm
+    rounds = (ranks - 1).bit_length()  # ceil(log2(D)) without rounding errors
     if algorithm in POWERS_OF_TWO and ranks & (ranks - 1):
         raise UnsupportedSize(f"{algorithm} pairs ranks, so ranks must be a power of two, not {ranks}; try {2**rounds}", "unsupported-size")
     if algorithm == "parameter-server":
-        return Factors(2, 2 * ranks, ranks)  # also with one rank, because the server is another device
+        return Factors(2, 2 * ranks, ranks)  # one rank also sends messages, because the server is another device
     if ranks == 1:
         return Factors(0, 0, 0)
     share = (ranks - 1) / ranks
@@ -132,9 +132,10 @@ def all_reduce_factors(algorithm: str, ranks: int) -> Factors:
 def least_factors(ranks: int) -> Factors:
     """Return the lower bounds of the three cost factors with D ranks: ceil(log2(D)), 2(D-1)/D and (D-1)/D.
 
-    Each bound holds for every algorithm, but one algorithm may not reach all three bounds. If each rank sends one message at a time,
-    then in each round the number of ranks that have the data of one rank at most doubles. The data of the other D - 1 ranks must be
-    sent and added at least once. A parameter server adds one more device to the D ranks, and therefore needs only 2 latencies.
+    Each bound holds for every algorithm in which a rank sends one message at a time. An algorithm that reaches one bound may not reach the
+    other two. Latency: in each round, the number of ranks that know the data of a given rank at most doubles. Bytes: each rank must receive
+    and add the data of the other D-1 ranks. A parameter server is one more device, and receives from all ranks at the same time. Therefore
+    it needs only 2 latencies.
 
     Parameters
     ----------
@@ -183,9 +184,9 @@ def all_reduce_time(algorithm: str, ranks: int, nbytes: Any, link: Link, reduce_
     Raises
     ------
     UnsupportedSize
-        The algorithm needs a power of two, and ``ranks`` is another number.
+        The algorithm needs a power of two, but ``ranks`` is not a power of two.
     HybridLabError
-        An argument is of another type or out of range.
+        An argument has a wrong type or is out of range.
 
     Examples
     --------
@@ -200,13 +201,13 @@ def all_reduce_time(algorithm: str, ranks: int, nbytes: Any, link: Link, reduce_
 def double_tree_time(ranks: int, nbytes: Any, link: Link, pieces: int | None = None) -> Any:
     """Return the seconds of a pipelined all-reduce along two binary trees, 4(L + k - 1)(a + S / (2kB)) with L = ceil(log2(D)).
 
-    Each of the two trees spans all ranks and carries half of the S bytes, cut into k pieces. A rank that has children in one tree has none
-    in the other. Therefore every rank sends at most one piece and receives at most one piece in a step, and a step takes the latency a and
-    the time of one piece. The reduction takes at most 2(L + k - 1) steps, and the broadcast takes as many. The time is shortest near
-    k = sqrt(S(L - 1) / (2aB)). For long messages it approaches 2S/B, the time of a ring of many ranks.
+    Each of the two trees spans all ranks and carries half of the S bytes, cut into k pieces. A rank that has children in one tree has no
+    children in the other. Therefore every rank sends at most one piece and receives at most one piece in a step. A step takes the latency
+    a plus the time of one piece. The reduction takes at most 2(L + k - 1) steps, and so does the broadcast. The time is shortest near
+    k = sqrt(S(L - 1) / (2aB)). For long messages the time approaches 2S/B, the time of a ring of many ranks.
 
-    :func:`all_reduce_time` counts only 2L latencies and 2S bytes for "double-tree". This is the limit of pieces that are so short, and of
-    latencies that overlap so well, that filling the pipeline takes no more than one message down the tree.
+    :func:`all_reduce_time` counts only 2L latencies and 2S bytes for "double-tree". This is a limit that no number of pieces reaches: it
+    assumes very short pieces whose latencies overlap.
 
     Parameters
     ----------
@@ -217,7 +218,7 @@ def double_tree_time(ranks: int, nbytes: Any, link: Link, pieces: int | None = N
     link : Link
         All links are equal and work at the same time; they have the latency a and the bandwidth B.
     pieces : int, optional
-        The number of pieces in each tree, k. None takes the whole number with the shortest time, for each size.
+        The number of pieces in each tree, k. None means the whole number that gives the shortest time, for each size.
 
     Returns
     -------
@@ -239,12 +240,13 @@ def double_tree_time(ranks: int, nbytes: Any, link: Link, pieces: int | None = N
     ranks, size, link = whole_number(ranks, "ranks"), message_sizes(nbytes), checked_link(link, "link")
     hops = (ranks - 1).bit_length()
     if pieces is None:
-        with np.errstate(all="ignore"):  # without latency, the best number of pieces is infinite
+        with np.errstate(all="ignore"):  # without latency, the best number is infinite
             best = np.sqrt(size * (hops - 1) / (2 * link.bandwidth * link.latency))
-        counts = np.clip(np.nan_to_num([np.floor(best), np.ceil(best)], nan=1), 1, MOST_PIECES)  # the time is convex in the count
+        # the time is convex in the number of pieces, so one of these two whole numbers is the best
+        counts = np.clip(np.nan_to_num([np.floor(best), np.ceil(best)], nan=1), 1, MOST_PIECES)
     else:
         counts = np.full((1, *size.shape), whole_number(pieces, "pieces", at_most=MOST_PIECES), dtype=np.float64)
-    steps = 4 * (hops + counts - 1) if ranks > 1 else 0  # 2(L + k - 1) for the reduction, as many for the broadcast
+    steps = 4 * (hops + counts - 1) if ranks > 1 else 0  # half for the reduction, half for the broadcast
     seconds = (steps * (link.latency + size / (2 * counts * link.bandwidth))).min(axis=0)
     return seconds if seconds.ndim else float(seconds)
 
@@ -260,8 +262,9 @@ def two_level_time(
 ) -> Any:
     """Return the seconds of an all-reduce with rings on two levels: inside groups of ranks, and between the groups.
 
-    Take g ranks in a group, M groups and S bytes. Inside a group, the rings take 2(g-1) latencies and send 2(g-1)/g S bytes. Between
-    the groups, each rank averages S/g bytes with the other groups. These rings take 2(M-1) latencies and send 2(M-1)/M S/g bytes.
+    Take g ranks in a group, M groups and S bytes. Inside a group, a ring takes 2(g-1) latencies, and each rank sends 2(g-1)/g x S bytes.
+    Between the groups, each rank averages S/g bytes with one rank of every other group. This ring takes 2(M-1) latencies, and each rank
+    sends 2(M-1)/M x S/g bytes.
 
     Parameters
     ----------
@@ -296,13 +299,13 @@ def two_level_time(
     ports = group if adapters is None else whole_number(adapters, "adapters", at_most=group)
     size, reduce = message_sizes(nbytes), one_time(reduce_seconds_per_byte, "reduce_seconds_per_byte")
     outside = checked_link(between, "between")
-    shared = Link(outside.latency, outside.bandwidth * ports / group)  # the bandwidth that is left for each rank
+    shared = Link(outside.latency, outside.bandwidth * ports / group)  # the share of the bandwidth for each rank
     seconds_inside = _factors_to_seconds(all_reduce_factors("ring", group), size, checked_link(inside, "inside"), reduce)
     return seconds_inside + _factors_to_seconds(all_reduce_factors("ring", groups), size / group, shared, reduce)
 
 
 def message_sizes(nbytes: Any) -> Floats:
-    """Return ``nbytes`` as a float array of message sizes in bytes; raise an error if one is negative or too large."""
+    """Return ``nbytes`` as a float array of message sizes in bytes. Raise an error if a size is negative or too large."""
     size = numbers(nbytes, "nbytes")
     if not ((size >= 0) & (size <= LARGEST_MESSAGE)).all():
         raise HybridLabError(f"nbytes must be from 0 to {LARGEST_MESSAGE:g}, not {short_repr(nbytes)}", "out-of-range")
@@ -310,13 +313,13 @@ def message_sizes(nbytes: Any) -> Floats:
 
 
 def _factors_to_seconds(factors: Factors, size: Floats, link: Link, reduce: float) -> Any:
-    """Return the seconds for the three factors, in the shape of ``size``; ``reduce`` is the time to add a byte."""
+    """Return the seconds of an all-reduce with these factors, in the shape of ``size``. ``reduce`` is the seconds to add a byte."""
     seconds = factors.latency * link.latency + size * (factors.bandwidth / link.bandwidth + factors.reduce * reduce)
     return seconds if seconds.ndim else float(seconds)
 
 
 def checked_link(link: Any, name: str) -> Link:
-    """Return ``link`` if it is a link; raise an error if it is not."""
+    """Return ``link`` if it is a Link. Raise an error if it is not."""
     if not isinstance(link, Link):
         raise HybridLabError(f"{name} must be a Link, such as Link(latency=5e-6, bandwidth=25e9), not {short_repr(link)}", "wrong-type")
     return link

@@ -1,15 +1,16 @@
-"""Measured all-reduces: their bandwidth, and fitted times of 2 to 8 A100 GPUs with NCCL over NVLink.
+"""Times and bandwidths of measured all-reduces. The times were fitted to measurements of 2 to 8 A100 GPUs with NCCL over NVLink.
 
 Source: the measured tables of the vTrain project (Bang et al. 2023, arXiv 2312.12391; MIT licence). Only fitted values are stored here,
-for messages of 1 MiB to 1 GiB within one node. Each error below is the mean of the relative errors for one number of ranks. The mean is
-taken either over the 20 measured sizes, or over sizes in equal steps of 1 MiB, whose times are interpolated between the 20 measured ones.
+for messages of 1 MiB to 1 GiB within one node. There are two fits. The error of a fit is the mean relative error for one number of ranks.
+Each mean is taken in two ways. (1) Over the 20 measured sizes; most of them are small. (2) Over sizes in equal steps of 1 MiB; most of them
+are large, and their times are interpolated between measured times.
 
-- ``A100_LINKS`` has one link for each number of ranks. Its error is 1.1 to 1.6 % over sizes in equal steps, most of which are large. Over
-  the 20 sizes, most of which are small, it is 5 to 14 %. Even the link that fits the 20 sizes best has an error of 2.2 to 5.2 % over them,
-  since the times below 50 MB do not lie on a straight line.
-- :func:`measured_time` has six straight pieces. Its error is 0.8 to 1.7 % over the 20 sizes, and 0.3 to 1.1 % over sizes in equal steps.
-  If one size is left out of the fit and then predicted, the error is 2.0 to 3.3 %. It is 0.5 to 1.8 % if each size is weighted by the
-  range of sizes around it.
+- ``A100_LINKS`` has one link (latency and bandwidth) for each number of ranks. Its error is 5 to 14 % over the 20 sizes, and 1.1 to 1.6 %
+  over equal steps. The link that fits the 20 sizes best would still have an error of 2.2 to 5.2 % over the 20 sizes, because below 50 MB
+  the time is not a linear function of the size.
+- :func:`measured_time` has six straight lines on logarithmic axes. Its error is 0.8 to 1.7 % over the 20 sizes, and 0.3 to 1.1 % over equal
+  steps. If each size is left out of the fit and then predicted, the error over the 20 sizes is 2.0 to 3.3 %, and 0.5 to 1.8 % if each size
+  is weighted by the range of sizes around it.
 """
 
 from collections.abc import Mapping
@@ -22,10 +23,10 @@ from hybridlab.checks import known_name, numbers, short_repr, whole_number
 from hybridlab.collectives.cost import LARGEST_MESSAGE, Link, message_sizes
 from hybridlab.errors import HybridLabError, UnsupportedSize
 
-# how many times a collective of D ranks sends (D-1)/D of its bytes; 0 means that it sends all bytes once
+# for a collective of D ranks, the number of times that each rank sends (D-1)/D of the bytes; 0 means that all bytes are sent once
 PASSES = MappingProxyType({"all-reduce": 2, "reduce-scatter": 1, "all-gather": 1, "all-to-all": 1, "broadcast": 0, "reduce": 0})
 
-# one link for each number of ranks, fitted by tests/outside/fit_links.py, where each size counts as much as the range of sizes around it
+# One link for each number of ranks, fitted by tests/outside/fit_links.py. The fit weights each size by the range of sizes around it.
 A100_LINKS: Mapping[int, Link] = MappingProxyType(
     {
         2: Link(2.950e-05, 196.22e9),
@@ -38,7 +39,7 @@ A100_LINKS: Mapping[int, Link] = MappingProxyType(
     }
 )
 A100_KNOTS = (1e6, 3e6, 6e6, 16e6, 50e6, 200e6, 1100e6)  # bytes
-# for each number of ranks the seconds at the knots, fitted by the same script
+# for each number of ranks, the seconds at the sizes A100_KNOTS, fitted by the same script
 A100_SECONDS: Mapping[int, tuple[float, ...]] = MappingProxyType(
     {
         2: (43.76e-6, 55.34e-6, 70.69e-6, 127.1e-6, 309.8e-6, 1.099e-3, 5.589e-3),
@@ -55,8 +56,8 @@ A100_SECONDS: Mapping[int, tuple[float, ...]] = MappingProxyType(
 def measured_time(ranks: int, nbytes: Any) -> Any:
     """Return the seconds of an all-reduce among 2 to 8 A100s of one node, from a fit to measurements.
 
-    On two logarithmic axes, the time runs along straight pieces between the sizes ``A100_KNOTS``. Below the first knot this function
-    returns a constant time, although a smaller message takes less time in reality. Beyond the last knot the bandwidth stays the same.
+    On logarithmic axes, the time is a straight line between two neighbouring sizes in ``A100_KNOTS``. Below the smallest of these sizes the
+    result is constant, although a smaller message takes less time in reality. Above the largest of these sizes the bandwidth is constant.
 
     Parameters
     ----------
@@ -73,7 +74,7 @@ def measured_time(ranks: int, nbytes: Any) -> Any:
     Raises
     ------
     UnsupportedSize
-        ``ranks`` is more than 8, which was not measured.
+        ``ranks`` is more than 8. No such all-reduce was measured.
 
     Examples
     --------
@@ -90,18 +91,18 @@ def measured_time(ranks: int, nbytes: Any) -> Any:
     if ranks == 1:
         return np.zeros(size.shape) if size.ndim else 0.0
     within = np.log(np.clip(size, A100_KNOTS[0], A100_KNOTS[-1]))
-    # straight lines on logarithmic axes, so that small and large messages have the same relative error
+    # Interpolate on logarithmic axes, so that small and large messages have similar relative errors.
     pieces = np.exp(np.interp(within, np.log(A100_KNOTS), np.log(A100_SECONDS[ranks])))
-    seconds = pieces * np.maximum(1, size / A100_KNOTS[-1])  # beyond the last knot the time grows with the size
+    seconds = pieces * np.maximum(1, size / A100_KNOTS[-1])  # above the largest size in A100_KNOTS, the time is proportional to the size
     return seconds if seconds.ndim else float(seconds)
 
 
 def bus_bandwidth(collective: str, ranks: int, nbytes: Any, seconds: Any) -> Any:
-    """Return the bandwidth that each link must have had in one direction, to compare with the peak bandwidth of the link.
+    """Return the bandwidth that each link used in one direction. It can be compared with the peak bandwidth of the link.
 
-    This is the algorithm bandwidth, bytes divided by seconds, times the share of the bytes that a rank must send. With D ranks the share
-    is 2(D-1)/D for "all-reduce", (D-1)/D for "reduce-scatter", "all-gather" and "all-to-all", and 1 for "broadcast" and "reduce". If the
-    links are the limit, the result does not depend on D.
+    The result is bytes divided by seconds, times the share of the bytes that a rank must send. With D ranks the share is 2(D-1)/D for
+    "all-reduce", (D-1)/D for "reduce-scatter", "all-gather" and "all-to-all", and 1 for "broadcast" and "reduce". If the links are the
+    bottleneck, the result does not depend on D.
 
     Parameters
     ----------
@@ -112,7 +113,7 @@ def bus_bandwidth(collective: str, ranks: int, nbytes: Any, seconds: Any) -> Any
     nbytes : float or array
         Bytes of the whole data: the bytes that a rank holds before a reduce-scatter, or after an all-gather.
     seconds : float or array
-        How long the collective took, in a shape that broadcasts with ``nbytes``.
+        The time that the collective took. Its shape must broadcast with the shape of ``nbytes``.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""The ring all-reduce as one of its ranks runs it: which chunk it sends in each step, and what it does with the chunk that arrives."""
+"""The ring all-reduce on one rank: which chunk the rank sends in each step, and what it does with the chunk that arrives."""
 
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
@@ -14,7 +14,7 @@ Content = Packet | Floats
 
 
 class RingStep(NamedTuple):
-    """One step of the ring, seen by one rank.
+    """One step of the ring on one rank: what the rank sends.
 
     Parameters
     ----------
@@ -25,9 +25,9 @@ class RingStep(NamedTuple):
     turn : int
         The number of the step in its phase, from 0 to D - 2.
     chunk : int
-        The chunk that the rank sends. The chunk before it arrives.
+        The number of the chunk that the rank sends. In the same step, chunk ``chunk`` - 1 arrives.
     content : Packet or array
-        The message.
+        The message that carries the chunk.
     """
 
     number: int
@@ -40,7 +40,7 @@ class RingStep(NamedTuple):
 def average_in_place(
     numbers: Floats, place: int, ranks: Sequence[int], wire: WireFormat | None, swap: Callable[[RingStep], Content]
 ) -> None:
-    """Replace the numbers of one rank by the mean over all ranks of a ring, with the bits of :func:`ring_all_reduce`.
+    """Replace the numbers of one rank by the mean over all ranks of a ring. The bits are those that :func:`ring_all_reduce` gives.
 
     Parameters
     ----------
@@ -53,13 +53,13 @@ def average_in_place(
     wire : WireFormat, optional
         The format of every message. None sends the numbers in float64 as they are.
     swap : callable
-        ``swap(step)`` sends the content of a step to the next rank of the ring, and returns the content that the rank before has sent in
-        the same step.
+        ``swap(step)`` sends ``step.content`` to the next rank of the ring. It returns the content that the rank before has sent in the same
+        step.
 
     Raises
     ------
     HybridLabError
-        A chunk that arrives has another length than on this rank, or the wire format cannot carry a number.
+        An arriving chunk and the same chunk on this rank differ in length, or the wire format cannot carry a number.
 
     Examples
     --------
@@ -73,7 +73,7 @@ def average_in_place(
     count, rank, left = len(ranks), ranks[place], ranks[place - 1]
     if count == 1:
         return
-    chunks = np.array_split(numbers, count)  # views: a number written into a chunk is written into ``numbers``
+    chunks = np.array_split(numbers, count)  # chunks are views, so writing into a chunk changes ``numbers``
     message: Content = _content_of(chunks[place], wire, rank, f"chunk {place}")
     for number in range(2 * (count - 1)):
         phase, turn = divmod(number, count - 1)  # phase 0 is the reduce-scatter, phase 1 the all-gather
@@ -90,13 +90,13 @@ def average_in_place(
         own[:] = values + own
         if turn < count - 2:
             message = _content_of(own, wire, rank, f"its partial sum of chunk {arriving}")
-        else:  # the sum of this chunk is complete on this rank, which sends it first
+        else:  # the sum of this chunk is now complete, and this rank is the first to send the finished chunk
             message = _content_of(own / count, wire, rank, f"the finished chunk {arriving}")
-            own[:] = _values(message, wire)  # what the others decode, so that all ranks have the same bits
+            own[:] = _values(message, wire)  # the decoded numbers, so that all ranks have the same bits
 
 
 def _content_of(numbers: Floats, wire: WireFormat | None, rank: int, content: str) -> Content:
-    """Return the message that carries the numbers. It shares no memory with them, because they change while it travels."""
+    """Return the message that carries ``numbers``. It is a copy, because ``numbers`` change while the message travels."""
     return numbers.copy() if wire is None else packet_of(numbers, wire, None, rank, content, 0)
 
 

@@ -1,4 +1,4 @@
-"""The one-shot all-reduce: every rank sends each chunk straight to its owner, which sends the finished chunk to all."""
+"""The one-shot all-reduce. Every rank sends each chunk directly to the owner of the chunk. The owner sends the finished chunk to all."""
 
 from collections.abc import Callable
 
@@ -14,12 +14,12 @@ from hybridlab.wire import FP32, Real, Single, WireFormat
 
 
 def one_shot_all_reduce(values: npt.ArrayLike, wire: WireFormat = FP32, average: bool = True, *, rng: Rng = None) -> AllReduceResult:
-    """Return the mean, or the sum, after a one-shot all-reduce, in which every number that is sent is rounded at most twice.
+    """Return the mean, or the sum, after a one-shot all-reduce. Every number is rounded at most twice.
 
-    Chunk c is owned by rank c - 1, as in a ring. Every rank encodes each chunk that it does not own, and sends it straight to the owner.
-    The owner adds the decoded packets to its own numbers, which are not sent and therefore not rounded. It encodes the finished chunk once
-    and sends it to all ranks. The all-reduce sends as many bytes as a ring, in two rounds of messages between all ranks. With 2 ranks it
-    sends the same messages as a ring.
+    Rank c - 1 owns chunk c, as in a ring. Every rank encodes each chunk that it does not own, and sends the chunk directly to its owner.
+    The owner adds the decoded packets to its own numbers. Its own numbers are not sent, and therefore not rounded. The owner encodes the
+    finished chunk once and sends it to all ranks. Ranks send as many bytes as in a ring, but in two rounds of messages between all ranks.
+    With 2 ranks, the messages are the same as in a ring.
 
     Parameters
     ----------
@@ -49,15 +49,15 @@ def one_shot_all_reduce(values: npt.ArrayLike, wire: WireFormat = FP32, average:
     """
     numbers, wire, divisor = checked_arguments(values, wire, average, rng)
     ranks, size = numbers.shape
-    bounds, result = chunk_bounds(size, ranks), numbers.copy()  # one rank keeps its values
-    with np.errstate(over="ignore", invalid="ignore"):  # infinite results are refused
+    bounds, result = chunk_bounds(size, ranks), numbers.copy()  # with one rank, the result is its values
+    with np.errstate(over="ignore", invalid="ignore"):  # ``transmit`` raises an error for infinite numbers
         whole = _one_shot_together(numbers, wire, divisor, bounds) if ranks > 1 else None
         if whole is not None:
             result[:] = whole
         elif ranks > 1:
             for chunk, (low, high) in nonempty(bounds):
                 owner = (chunk - 1) % ranks
-                total = numbers[owner, low:high].copy()  # exact, because the owner does not send its own numbers
+                total = numbers[owner, low:high].copy()  # not rounded, because the owner does not send its own numbers
                 for step in range(1, ranks):
                     sender = (owner + step) % ranks
                     total += transmit(numbers[sender, low:high], wire, rng, sender, f"chunk {chunk}", low)
@@ -65,8 +65,8 @@ def one_shot_all_reduce(values: npt.ArrayLike, wire: WireFormat = FP32, average:
 
     def bytes_sent(count: Callable[[int], int]) -> Counts:
         chunks = np.array([count(high - low) for low, high in bounds])
-        owned = np.roll(chunks, -1)  # by each rank
-        total: Counts = chunks.sum() - owned + (ranks - 1) * owned  # to the owners of the other chunks, then to all other ranks
+        owned = np.roll(chunks, -1)  # for each rank, the bytes of the chunk that it owns
+        total: Counts = chunks.sum() - owned + (ranks - 1) * owned  # the other chunks to their owners, then its own chunk to all others
         return total
 
     return AllReduceResult(readonly(result), readonly(bytes_sent(wire.payload_bytes)), readonly(bytes_sent(wire.scale_bytes)))
@@ -75,7 +75,7 @@ def one_shot_all_reduce(values: npt.ArrayLike, wire: WireFormat = FP32, average:
 def _one_shot_together(numbers: Real, wire: WireFormat, divisor: int, bounds: list[tuple[int, int]]) -> Single | None:
     """Return the finished chunks, shape (n,), or None in the same cases as :func:`ring_sum_together`.
 
-    The bits are the same as those of one message at a time. One call encodes a message of every chunk, which is faster for short chunks.
+    One call encodes a message of every chunk. This is faster for short chunks, and gives the same bits as one message at a time.
     """
     if not can_go_together(numbers, wire):
         return None

@@ -39,16 +39,16 @@ class AllReduceResult(Frozen):
 
 
 def checked_arguments(values: npt.ArrayLike, wire: Any, average: Any, rng: Any) -> tuple[Real, WireFormat, int]:
-    """Return the values, the wire format and the divisor of the sum, or raise an error for wrong arguments."""
+    """Return the values, the wire format and the divisor of the sum (1 if the caller wants the sum). Raise an error if they are wrong."""
     numbers, wire = rows_of_ranks(values), checked_wire(wire)
-    wire.random_source(rng)  # raises if stochastic rounding has no generator
+    wire.random_source(rng)  # raises an error if stochastic rounding has no generator
     return numbers, wire, len(numbers) if true_or_false(average, "average") else 1
 
 
 def rows_of_ranks(values: npt.ArrayLike, name: str = "values") -> Real:
-    """Return ``values``, shape (ranks, n), in the precision in which they are summed, or raise an error that names them ``name``.
+    """Return ``values``, shape (ranks, n), in the precision for sums. Errors call the argument ``name``.
 
-    float16 and float32 become float32; all other real numbers become float64.
+    float16 and float32 become float32. All other real numbers become float64.
 
     >>> rows_of_ranks([[1, 2], [3, 4]]).dtype
     dtype('float64')
@@ -68,7 +68,7 @@ def rows_of_ranks(values: npt.ArrayLike, name: str = "values") -> Real:
         raise HybridLabError(f"{wanted}: shape (ranks, n), not {array.shape}", "wrong-shape")
     if not array.shape[0]:
         raise HybridLabError(f"{name} has no rows: an all-reduce needs at least one rank", "empty")
-    with np.errstate(over="ignore"):  # a float longer than 64 bits can be too large for float64; it becomes infinite and is refused
+    with np.errstate(over="ignore"):  # a number that is too large for float64 becomes infinite, and is refused below
         single = array.dtype.kind == "f" and array.dtype.itemsize <= 4
         array = array.astype(np.float32 if single else np.float64, copy=False)
     refuse_infinite(array, name)
@@ -76,15 +76,15 @@ def rows_of_ranks(values: npt.ArrayLike, name: str = "values") -> Real:
 
 
 def refuse_infinite(array: Real, name: str) -> None:
-    """Raise unless every number is finite; the error names the rank and the place of the first number that is not finite."""
-    for rank, row in enumerate(array):  # row by row, so that no second array of this size is needed
+    """Raise an error if a number is not finite. The error names the rank and the index of the first such number."""
+    for rank, row in enumerate(array):  # row by row, to need less memory
         if not np.isfinite(row).all():
             place = int(np.flatnonzero(~np.isfinite(row))[0])
             raise HybridLabError(f"{name} must be finite, but value {place} of rank {rank} is {row[place]}", "not-finite")
 
 
 def checked_wire(wire: Any) -> WireFormat:
-    """Return ``wire`` if it is a wire format; raise an error if it is not."""
+    """Return ``wire`` if it is a wire format. Raise an error if it is not."""
     if not isinstance(wire, WireFormat):
         raise HybridLabError(
             f"wire must be a WireFormat, such as FP16 or WireFormat('INT8', block=256), not {short_repr(wire)}", "wrong-type"

@@ -1,4 +1,4 @@
-"""The ring all-reduce on real arrays: its steps, its chunks, and what each rank sends."""
+"""The ring all-reduce on real arrays: its steps, its chunks, and the messages of each rank."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -21,7 +21,7 @@ REDUCE_SCATTER, ALL_GATHER = "reduce-scatter", "all-gather"
 
 @dataclass(frozen=True, eq=False)
 class Hop(Frozen):
-    """One step of the ring: at the same time, every rank sends one chunk to the next rank.
+    """One step of the ring. All ranks send one chunk to the next rank at the same time.
 
     Parameters
     ----------
@@ -30,7 +30,7 @@ class Hop(Frozen):
     step : int
         The number of the step in its phase, from 0 to ranks - 2.
     sender, receiver, chunk, nbytes : array, shape (ranks,)
-        Entry i describes the message that rank i sends: its sender, its receiver, the number of its chunk, and its bytes.
+        The message of each rank. Entry i has the sender (rank i), the receiver, the number of the chunk, and the bytes of the message.
     held : array, shape (ranks, n), optional
         The numbers that every rank holds after the step. None if the all-reduce ran without ``record=True``.
     """
@@ -51,7 +51,7 @@ class RingResult(AllReduceResult):
     Parameters
     ----------
     residual : array, shape (ranks, n), optional
-        The rounding errors of each rank, which the next all-reduce takes as its argument ``residual``. None without error feedback.
+        The rounding errors of each rank. Pass them to the next all-reduce as ``residual``. None without error feedback.
     """
 
     residual: Real | None = None
@@ -60,7 +60,7 @@ class RingResult(AllReduceResult):
 
     @cached_property
     def hops(self) -> tuple[Hop, ...]:
-        """The 2 (ranks - 1) steps: the reduce-scatter first, then the all-gather. One rank has none."""
+        """The 2 (ranks - 1) steps: first those of the reduce-scatter, then those of the all-gather. Empty with one rank."""
         return _hops_of_ring(self._chunk_bytes, self._record)
 
 
@@ -73,12 +73,12 @@ def ring_all_reduce(
     residual: npt.ArrayLike | None = None,
     record: bool = False,
 ) -> RingResult:
-    """Return the mean over the ranks, or the sum, as every rank holds it after a ring all-reduce.
+    """Return the mean over the ranks, or the sum, after a ring all-reduce.
 
-    The columns are cut into as many chunks as there are ranks, as ``numpy.array_split`` cuts them. In the reduce-scatter, chunk c starts at
-    rank c and goes around the ring. Each rank adds its own numbers to the partial sum, encodes it and sends it to the next rank. The rank
-    that completes a chunk divides it by the number of ranks and encodes it once. In the all-gather the ranks forward this packet unchanged.
-    Every rank keeps the decoded packet, also the rank that encoded it. Therefore all rows of the result are equal.
+    ``numpy.array_split`` cuts the columns into one chunk for each rank. In the reduce-scatter, chunk c starts at rank c and goes around the
+    ring. Each rank adds its own numbers to the partial sum, encodes the sum and sends it to the next rank. The rank that completes a chunk
+    divides it by the number of ranks and encodes it once. In the all-gather, the ranks forward this packet unchanged. Every rank stores the
+    decoded packet; so does the rank that encoded it. Therefore all rows of the result are equal.
 
     Parameters
     ----------
@@ -91,11 +91,11 @@ def ring_all_reduce(
     rng : numpy.random.Generator, optional
         The source of stochastic rounding, needed by wire formats with stochastic rounding.
     residual : array_like, shape (ranks, n), optional
-        Turns on error feedback. Start with zeros, and then pass the residual of the last result. Before a rank encodes a sum, it adds its
-        residual. The rounding error becomes its new residual. No error is lost: ranks x mean plus the sum of the new residuals equals the
-        sum of the values plus the sum of the old residuals, up to the rounding of float arithmetic.
+        Turns on error feedback. In the first all-reduce pass zeros, and later pass the residual of the result before. Before a rank encodes
+        a sum, it adds its residual to the sum. The rounding error becomes its new residual. No error is lost: ranks x mean plus the sum of
+        the new residuals equals the sum of the values plus the sum of the old residuals, up to the rounding of float arithmetic.
     record : bool
-        Whether to store the numbers that every rank holds after every step. In the reduce-scatter they are sums that are not yet divided.
+        Whether to store the numbers that every rank holds after every step. After a step of the reduce-scatter these are sums, not means.
 
     Returns
     -------
@@ -125,8 +125,8 @@ def ring_all_reduce(
     result = numbers.copy() if ranks == 1 else np.empty_like(numbers)
     bounds = chunk_bounds(size, ranks)
     ring = RingSum(numbers, wire, divisor, rng, new_residual, recorded)
-    with np.errstate(over="ignore", invalid="ignore"):  # infinite results are refused
-        plain = ranks > 1 and new_residual is None and recorded is None  # the others look at every single message
+    with np.errstate(over="ignore", invalid="ignore"):  # ``transmit`` raises an error for infinite numbers
+        plain = ranks > 1 and new_residual is None and recorded is None  # residuals and records need every single message
         finished = ring_sum_together(numbers, wire, divisor, bounds) if plain else None
         if finished is not None:
             result[:] = finished
@@ -140,7 +140,7 @@ def ring_all_reduce(
 
 
 def chunk_bounds(size: int, ranks: int) -> list[tuple[int, int]]:
-    """Return the first column of each chunk and the column after its last, if ``size`` numbers are cut into ``ranks`` chunks.
+    """Return, for each of the ``ranks`` chunks of ``size`` numbers, its first column and the column after its last.
 
     The chunks are the same as those of ``numpy.array_split``.
 
@@ -148,7 +148,7 @@ def chunk_bounds(size: int, ranks: int) -> list[tuple[int, int]]:
     ([(0, 3), (3, 5), (5, 7)], [(0, 1), (1, 1), (1, 1)])
     """
     shortest, longer = divmod(size, ranks)
-    starts = [chunk * shortest + min(chunk, longer) for chunk in range(ranks + 1)]  # the first ``longer`` chunks have one more
+    starts = [chunk * shortest + min(chunk, longer) for chunk in range(ranks + 1)]  # the first ``longer`` chunks have one number more
     return list(pairwise(starts))
 
 
@@ -164,7 +164,7 @@ def nonempty(bounds: Sequence[tuple[int, int]]) -> list[tuple[int, tuple[int, in
 def chunks_sent(ranks: int) -> npt.NDArray[np.int64]:
     """Return the chunk that each rank sends at each of the 2 (ranks - 1) steps, shape (steps, ranks).
 
-    Chunk c starts at rank c. Its sum is complete at rank c - 1, where its all-gather begins.
+    Chunk c starts at rank c. Its sum is complete at rank c - 1, and its all-gather begins there.
 
     >>> chunks_sent(3).tolist()
     [[0, 1, 2], [2, 0, 1], [1, 2, 0], [0, 1, 2]]
@@ -194,7 +194,7 @@ def sent_in_all_gather(sizes: Counts) -> Counts:
 
 
 def _hops_of_ring(nbytes: Counts, record: Real | None) -> tuple[Hop, ...]:
-    """Return the 2 (ranks - 1) steps; ``nbytes`` has the bytes of each chunk's message, and ``record`` the numbers held or None."""
+    """Return the 2 (ranks - 1) steps. ``nbytes`` has the bytes of each chunk's message. ``record`` is None, or the recorded numbers."""
     ranks = nbytes.size
     if 2 * ranks * ranks > MOST_CELLS:
         raise HybridLabError(f"{2 * (ranks - 1):,} hops of {ranks:,} messages do not fit in memory: look at fewer ranks", "too-large")
@@ -209,7 +209,7 @@ def _hops_of_ring(nbytes: Counts, record: Real | None) -> tuple[Hop, ...]:
 
 
 def _copy_residual(residual: npt.ArrayLike, numbers: Real) -> Real:
-    """Return a copy of the residual in the precision of ``numbers``, or raise an error."""
+    """Return a copy of the residual in the precision of ``numbers``. Raise an error if its shape or a number is wrong."""
     precision: Any = numbers.dtype
     with np.errstate(over="ignore"):  # infinite results are refused
         copy: Real = rows_of_ranks(residual, "residual").astype(precision)
@@ -220,7 +220,7 @@ def _copy_residual(residual: npt.ArrayLike, numbers: Real) -> Real:
 
 
 def _empty_record(numbers: Real) -> Real:
-    """Return the array for the record, shape (steps, ranks, n), in which every step still holds the values from the start."""
+    """Return the array for the record, shape (steps, ranks, n). At first, every step holds the initial numbers."""
     ranks, size = numbers.shape
     steps = 2 * (ranks - 1)
     if steps * ranks * size > MOST_CELLS:

@@ -1,4 +1,4 @@
-"""The sums of a ring all-reduce: each chunk goes around the ring, and every message is encoded and decoded."""
+"""The sums of a ring all-reduce. Each chunk goes around the ring. Every message is encoded and decoded."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -10,12 +10,12 @@ from hybridlab.arrays import Rng
 from hybridlab.errors import HybridLabError
 from hybridlab.wire import FP32, Packet, Real, Single, WireFormat
 
-SMALL_CHUNK = 2**12  # numbers. Up to this size the sums of all chunks fit into the cache together; larger chunks are faster one by one
+SMALL_CHUNK = 2**12  # length; up to this length it is faster to sum all chunks together, above it one by one, because of the cache
 
 
 @dataclass(frozen=True, eq=False)
 class RingSum:
-    """The sum over the ranks of a ring, computed one chunk at a time, so that the partial sum stays in the processor's cache.
+    """The sum over the ranks of a ring, computed one chunk at a time. The partial sum of one chunk fits in the processor's cache.
 
     Parameters
     ----------
@@ -41,21 +41,21 @@ class RingSum:
     record: Real | None = None
 
     def finish_chunk(self, chunk: int, low: int, high: int) -> Real:
-        """Return the finished chunk (columns ``low`` to ``high``), which all ranks hold after the all-gather."""
+        """Return the finished chunk (columns ``low`` to ``high``). All ranks hold it after the all-gather."""
         if self.wire == FP32 and self.residual is None and self.record is None:
             finished = self._finish_in_fp32(chunk, low, high)
             if np.isfinite(finished).all():
-                return finished  # otherwise the messages are computed one by one below, and the error names the message that failed
+                return finished  # if not finite, the loop below computes one message at a time and names the one that fails
         ranks = len(self.numbers)
         total = self.partial_sum(chunk, low, high)
         owner = (chunk - 1) % ranks
         finished = self._send(total, owner, self.divisor, f"the finished chunk {chunk}", low, high)
-        for step in range(ranks):  # the owner holds it first, then each rank that receives it
+        for step in range(ranks):  # first the owner holds the finished chunk, then each rank that receives it
             self._write_record(finished, ranks - 1 + max(step - 1, 0), (owner + step) % ranks, low, high)
         return finished
 
     def partial_sum(self, chunk: int, low: int, high: int) -> Real:
-        """Return the sum of a chunk that its owner holds after the reduce-scatter; it is not yet divided."""
+        """Return the sum of a chunk over all ranks. The owner holds it after the reduce-scatter, before the division."""
         ranks = len(self.numbers)
         total: Real = self.numbers[chunk, low:high].copy()
         for step in range(ranks - 1):
@@ -66,12 +66,12 @@ class RingSum:
         return total
 
     def _finish_in_fp32(self, chunk: int, low: int, high: int) -> Real:
-        """Return the finished chunk for FP32, with the same bits as from messages, but without encoding any message."""
+        """Return the finished chunk for FP32. No message is encoded, but the bits are the same as with messages."""
         ranks = len(self.numbers)
         total = self.numbers[chunk, low:high].copy()
         double = total.dtype == np.float64
         for step in range(1, ranks):
-            if double:  # a message in FP32 rounds a sum in float64; a sum in float32 travels unchanged
+            if double:  # a message in FP32 rounds a float64 sum, but not a float32 sum
                 total[:] = total.astype(np.float32)
             total += self.numbers[(chunk + step) % ranks, low:high]
         if self.divisor > 1:
@@ -79,24 +79,24 @@ class RingSum:
         return total.astype(np.float32) if double else total
 
     def _send(self, total: Real, sender: int, divisor: int, content: str, low: int, high: int) -> Real:
-        """Return a sum as it arrives, encoded and decoded; the rounding error becomes the sender's residual."""
+        """Return a sum after it was encoded, sent and decoded. With error feedback, store the rounding error as the sender's residual."""
         if self.residual is not None:
             total = total + self.residual[sender, low:high]
         message = total / divisor if divisor > 1 else total
         arrived = transmit(message, self.wire, self.rng, sender, content, low)
         if self.residual is not None:
-            whole = np.multiply(arrived, divisor, dtype=total.dtype)  # in the precision of the sums, not of the wire
+            whole = np.multiply(arrived, divisor, dtype=total.dtype)  # computed in the precision of the sums
             np.subtract(total, whole, out=self.residual[sender, low:high])
         return arrived
 
     def _write_record(self, numbers: Real, step: int, rank: int, low: int, high: int) -> None:
         """Write into the record the numbers that ``rank`` holds from ``step`` on."""
         if self.record is not None:
-            self.record[step:, rank, low:high] = numbers  # later steps overwrite what they change
+            self.record[step:, rank, low:high] = numbers  # a later call overwrites the numbers that change
 
 
 def transmit(numbers: Real, wire: WireFormat, rng: Rng, rank: int, content: str, first: int) -> Single:
-    """Return one message after decoding, or raise an error that names the sending rank and the element that cannot be sent.
+    """Return one message after it was encoded and decoded. An error names the sender and the element that cannot be sent.
 
     Parameters
     ----------
@@ -125,7 +125,7 @@ def transmit(numbers: Real, wire: WireFormat, rng: Rng, rank: int, content: str,
 
 
 def packet_of(numbers: Real, wire: WireFormat, rng: Rng, rank: int, content: str, first: int) -> Packet:
-    """Return one message before it is sent, with the same arguments and errors as :func:`transmit`."""
+    """Return one encoded message. The arguments and errors are those of :func:`transmit`."""
     try:
         return wire.encode(numbers, rng)
     except HybridLabError as why:
@@ -137,7 +137,7 @@ def packet_of(numbers: Real, wire: WireFormat, rng: Rng, rank: int, content: str
 
 
 def ring_sum_together(numbers: Real, wire: WireFormat, divisor: int, bounds: Sequence[tuple[int, int]]) -> Single | None:
-    """Return all finished chunks with the same bits as :meth:`RingSum.finish_chunk`; one call encodes all messages of a step.
+    """Return all finished chunks, with the same bits as :meth:`RingSum.finish_chunk`. One call encodes all messages of a step.
 
     Parameters
     ----------
@@ -153,8 +153,8 @@ def ring_sum_together(numbers: Real, wire: WireFormat, divisor: int, bounds: Seq
     Returns
     -------
     array, shape (n,), or None
-        None if the messages must be encoded one by one (see :func:`can_go_together`), or if one message cannot be sent. The caller then
-        sends the messages one by one, and the error names the message that failed.
+        None if the messages must be encoded one by one (see :func:`can_go_together`), or if a message cannot be sent. The caller then
+        sends the messages one by one, so that the error names the message that cannot be sent.
     """
     if not can_go_together(numbers, wire):
         return None
@@ -173,14 +173,15 @@ def ring_sum_together(numbers: Real, wire: WireFormat, divisor: int, bounds: Seq
 def can_go_together(numbers: Real, wire: WireFormat) -> bool:
     """Return whether the messages of all chunks can be encoded together.
 
-    Long messages are faster one by one. Stochastic rounding draws its random numbers message by message, in a fixed order.
+    Long messages are faster one by one. With stochastic rounding, messages must be encoded one by one, so that the random numbers are drawn
+    in a fixed order.
     """
     ranks, size = numbers.shape
     return not wire.stochastic and 0 < size <= SMALL_CHUNK * ranks
 
 
 def padded_chunks(numbers: Real, bounds: Sequence[tuple[int, int]]) -> tuple[Real, npt.NDArray[np.bool_]]:
-    """Return the chunks of every rank, padded with zeros to equal length, and a mask that is True where there is no padding.
+    """Return the chunks of every rank, padded with zeros to equal length, and a mask. The mask is False for padding.
 
     Empty chunks are left out. The shapes are (ranks, chunks, longest) and (chunks, longest).
 
@@ -191,15 +192,16 @@ def padded_chunks(numbers: Real, bounds: Sequence[tuple[int, int]]) -> tuple[Rea
     low, high = np.array([each for each in bounds if each[0] < each[1]]).T
     place = low[:, None] + np.arange((high - low).max())
     inside = place < high[:, None]
-    if inside.all() and inside.size == numbers.shape[1]:  # equal chunks: no copy is needed
+    if inside.all() and inside.size == numbers.shape[1]:  # equal chunks need no padding and no copy
         return numbers.reshape(len(numbers), *inside.shape), inside
     return np.where(inside, numbers[:, np.minimum(place, numbers.shape[1] - 1)], 0), inside
 
 
 def transmit_rows(messages: Real, wire: WireFormat) -> Single:
-    """Return the rows of ``messages``, shape (messages, n), after each was encoded and decoded as a message of its own.
+    """Return the rows of ``messages``, shape (messages, n), after encoding and decoding. Each row is one message.
 
-    Zeros at the end of a row do not change its scales. FP32 turns numbers beyond its range into infinity. Other formats raise an error.
+    Zeros at the end of a row do not change its scales. Numbers that are too large for FP32 become infinite. The other formats raise an
+    error for numbers that are too large.
 
     >>> transmit_rows(np.array([[127.0, 0.6], [254.0, 3.1]]), WireFormat("INT8"))
     array([[127.,   1.],
@@ -209,7 +211,7 @@ def transmit_rows(messages: Real, wire: WireFormat) -> Single:
         return messages.astype(np.float32)
     rows, length = messages.shape
     if wire.name == "INT8":
-        # whole blocks in each row, so that no scale is shared by two messages
+        # pad each row to whole blocks, because all numbers of a block share a scale and two messages must not
         block = min(wire.block or length, length)
         wire = replace(wire, block=block)
         padded: Real = np.zeros((rows, length - length % -block), dtype=messages.dtype)  # the length rounded up to blocks

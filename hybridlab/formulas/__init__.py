@@ -1,4 +1,7 @@
-"""Closed forms for makespans, peak activations, and the bytes and the error of a ring. They share no code with the simulation."""
+"""Closed forms for makespans, for peak activations, and for the bytes and the rounding error of a ring.
+
+The formulas share no source code with the simulation, so each can be tested against the other.
+"""
 
 from hybridlab.formulas.bidirectional import chimera_makespan, dualpipe_bubble
 from hybridlab.formulas.peaks import peak_activations

@@ -1,4 +1,4 @@
-"""Closed forms of the schedules in which microbatches enter the pipeline from both ends."""
+"""Closed forms for schedules in which microbatches enter the pipeline at both ends."""
 
 from hybridlab.checks import whole_number
 from hybridlab.formulas.ranges import ROUNDING, outside_range, single_times, sizes
@@ -7,16 +7,16 @@ from hybridlab.formulas.ranges import ROUNDING, outside_range, single_times, siz
 def dualpipe_bubble(stages: int, overlapped: float, backward: float, weight_gradient: float) -> float:
     """Return the idle time of a device in DualPipe and DualPipeV, (P/2 - 1)(FB + B - 3W), for an even number P of stages.
 
-    DualPipe has P stages on P devices, with two copies of each stage. DualPipeV has P stages on P/2 devices. The simulation gives this
-    idle time for the device that waits longest, if the forward is as long as the input gradient.
+    DualPipe has P stages on P devices, with two copies of each stage. DualPipeV has P stages on P/2 devices. In the simulation, the device
+    that waits longest has this idle time, if a forward takes as long as an input gradient.
 
     Parameters
     ----------
     stages : int
         P.
     overlapped, backward, weight_gradient : float
-        Times of one microbatch on one stage, all in the same unit. FB is the time of a forward and a full backward that run
-        overlapped, B the time of a full backward alone, and W the time of a weight gradient alone.
+        Times of one microbatch on one stage, all in the same unit. FB is the time of an overlapped pair (a forward and a full backward), B
+        the time of a full backward alone, and W the time of a weight gradient alone.
 
     Raises
     ------
@@ -37,22 +37,22 @@ def dualpipe_bubble(stages: int, overlapped: float, backward: float, weight_grad
         raise outside_range("DualPipe", f"an even number of stages, not {stages}")
     overlapped, backward, weight_gradient = single_times(overlapped, backward, weight_gradient)
     bubble = overlapped + backward - 3 * weight_gradient
-    if bubble < -ROUNDING * overlapped:  # below zero by more than rounding
+    if bubble < -ROUNDING * overlapped:  # rounding alone cannot give such a negative number
         condition = f"a weight gradient of at most a third of FB + B, {overlapped + backward:g}, not {weight_gradient:g}"
         raise outside_range("DualPipe", condition)
-    return (stages / 2 - 1) * max(bubble, 0.0)  # rounding alone gives 0
+    return (stages / 2 - 1) * max(bubble, 0.0)  # rounding can make 0 slightly negative
 
 
 def chimera_makespan(devices: int, microbatches: int, forward: float, backward: float) -> float:
     """Return Chimera's makespan, M(F + B) + (K-2)max(F, B), for even K and M a multiple of K.
 
-    The paper prints bubble ratios for B = F, (K-2)/(2M + K-2), and for B = 2F, (K-2)/(3M/2 + K-2). The formula gives the same ratios.
-    For other times it is not from the paper, but it agreed with the simulation for all times that were tried.
+    The paper prints bubble ratios for two cases: (K-2)/(2M + K-2) for B = F, and (K-2)/(3M/2 + K-2) for B = 2F. The formula gives the same
+    ratios. For other times the formula is not from the paper, but it agreed with the simulation for all times that were tried.
 
     Parameters
     ----------
     devices, microbatches : int
-        K and M, where M counts the microbatches of both directions.
+        K and M. M is the number of microbatches in both directions together.
     forward, backward : float
         F and B.
 

@@ -7,7 +7,7 @@ WHOLE_GROUPS = {"chimera": "Chimera", "interleaved": "interleaved 1F1B", "interl
 
 
 def peak_activations(schedule: str, devices: int, microbatches: int, device: int = 0, chunks: int = 2) -> float:
-    """Return the most activations that a device holds at once.
+    """Return the largest number of activations that a device holds at the same time.
 
     With K devices, M microbatches and v chunks, device d holds:
 
@@ -18,9 +18,9 @@ def peak_activations(schedule: str, devices: int, microbatches: int, device: int
     - ZB-H1: min(K, M); ZB-H2: min(2K-1, M); interleaved zero bubble: K
     - ZB-V: K, at most M and (M + 1 + d)/2
     - Chimera for M > K: K
-    - Chimera for M = K: K/2 + 1 on the first and the last device, and one more for each step towards the middle, up to K
+    - Chimera for M = K: K/2 + 1 on the first and the last device, and one more for each device further from the ends, up to K
 
-    For these schedules the formula is the largest peak on any device, and holds for M >= 2K:
+    For the following schedules, M must be at least 2K. The formula gives the peak of the device that holds most, whatever ``device`` is:
 
     - V-Half: ceil((K+2)/2); V-Min: floor((K+4)/3)
     - DualPipe: K + 1; DualPipeV: K + 1/2. Both are the activations of P + 1 stages, where P is the number of stages.
@@ -28,7 +28,7 @@ def peak_activations(schedule: str, devices: int, microbatches: int, device: int
     Parameters
     ----------
     schedule : str
-        The name of the schedule. Upper and lower case count as the same.
+        The name of the schedule, in capital or small letters.
     devices, microbatches : int
         K and M.
     device : int
@@ -44,9 +44,9 @@ def peak_activations(schedule: str, devices: int, microbatches: int, device: int
     Raises
     ------
     HybridLabError
-        The schedule has no closed form here.
+        This function has no formula for the schedule.
     UnsupportedSize
-        The closed form does not hold for this size or this device.
+        The formula does not hold for this size or this device.
 
     References
     ----------
@@ -63,28 +63,28 @@ def peak_activations(schedule: str, devices: int, microbatches: int, device: int
     devices, microbatches = sizes(devices, microbatches)
     device = whole_number(device, "device", at_least=0, at_most=devices - 1)
     chunks = whole_number(chunks, "chunks")
-    exact: dict[str, float] = {  # on device d
+    exact: dict[str, float] = {  # the peak on device d
         "gpipe": microbatches,
         "1f1b": min(devices - device, microbatches),
         "eager-1f1b": min(2 * (devices - device) - 1, microbatches),
-        # the forwards of the warm-up and one more, each of one chunk
+        # the forwards of the warm-up and one more forward, each of one chunk
         "interleaved": min(2 * (devices - 1) + (chunks - 1) * devices + 1, microbatches * chunks) / chunks,
         "looped-bfs": microbatches,
         "zb-h1": min(devices, microbatches),
         "zb-h2": min(2 * devices - 1, microbatches),
         "interleaved-zb": devices,
         "chimera": devices // 2 + 1 + min(device, devices - 1 - device) if microbatches == devices else devices,
-        # in activations of chunks, two for each device
+        # counted in activations of one chunk; a device has two chunks
         "zb-v": min(2 * devices, microbatches + 1 + device, 2 * microbatches) / 2,
     }
-    most_of_any: dict[str, float] = {  # on the device that holds most
+    most_of_any: dict[str, float] = {  # the peak on the device that holds most
         "v-half": (devices + 3) // 2,
         "v-min": (devices + 4) // 3,
         "dualpipe-v": devices + 1 / 2,
         "dualpipe": devices + 1,
     }
     name = known_name(schedule, (*exact, *most_of_any), "closed form of peak activations for", any_case=True)
-    sizes(devices, microbatches, WHOLE_GROUPS.get(name, ""))  # once more, now that the schedule is known
+    sizes(devices, microbatches, WHOLE_GROUPS.get(name, ""))  # checks again, because some schedules need whole groups
     if name == "chimera" and devices % 2:
         raise outside_range("Chimera", f"an even number of devices, not {devices}")
     if name == "interleaved":

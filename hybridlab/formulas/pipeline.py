@@ -1,8 +1,8 @@
-"""Closed forms for schedules with full backwards. They share no code with the simulation, and simulated timelines must agree with them.
+"""Closed forms for schedules with full backwards. They share no source code with the simulation, and must agree with it.
 
 There are K devices, M microbatches and v chunks on each device. F and B are the times of the forward and the full backward of one
-microbatch on one device, with all its chunks. C is the latency between two devices. All stages take equally long. All times have the
-same unit, and results have this unit, too.
+microbatch on one device with all its chunks. C is the latency between two devices. All stages take equally long. All times and all results
+have the same unit.
 """
 
 from hybridlab.checks import whole_number
@@ -30,15 +30,16 @@ def gpipe_makespan(devices: int, microbatches: int, forward: float, backward: fl
     """
     devices, microbatches = sizes(devices, microbatches)
     forward, backward, p2p = single_times(forward, backward, p2p)
-    # The last device starts K-1 forwards and messages after the first. The first ends K-1 backwards and messages after the last.
+    # The last device starts later than the first by K-1 forwards and K-1 messages. The first device ends later than the last by K-1
+    # backwards and K-1 messages.
     return (microbatches + devices - 1) * (forward + backward) + 2 * (devices - 1) * p2p
 
 
 def one_f_one_b_makespan(devices: int, microbatches: int, forward: float, backward: float, p2p: float = 0.0) -> float:
     """Return 1F1B's makespan, (M + K-1)(F + B) + [2(K-1)M/K + 2(K-2)]C.
 
-    Without latency it equals GPipe's makespan and holds for every M. With latency, M must be a multiple of K. Then 1F1B waits once for
-    every K microbatches, while messages travel to the last device and back.
+    Without latency, the makespan equals that of GPipe, and the formula holds for every M. With latency, M must be a multiple of K. Then
+    1F1B waits once for every K microbatches, while messages travel to the last device and back.
 
     Parameters
     ----------
@@ -67,7 +68,7 @@ def one_f_one_b_makespan(devices: int, microbatches: int, forward: float, backwa
     forward, backward, p2p = single_times(forward, backward, p2p)
     if p2p and microbatches % devices:
         raise outside_range("1F1B with latency", f"microbatches a multiple of devices, not {microbatches} of {devices}")
-    # latencies during which devices wait; one device sends no messages
+    # the number of latencies during which devices wait; a single device sends no messages
     messages = 2 * (devices - 1) * microbatches / devices + 2 * (devices - 2) if devices > 1 else 0
     return (microbatches + devices - 1) * (forward + backward) + messages * p2p
 
@@ -75,8 +76,8 @@ def one_f_one_b_makespan(devices: int, microbatches: int, forward: float, backwa
 def eager_one_f_one_b_makespan(devices: int, microbatches: int, forward: float, backward: float, p2p: float = 0.0) -> float:
     """Return eager 1F1B's makespan, (M + K-1)(F + B) + 2(K-1)C, for C up to (F + B)/2.
 
-    It equals GPipe's makespan, also with latency. The formula is not from the paper. A message to the next device and a message back
-    take no longer than one forward and one backward on a device, so only the first and the last microbatch wait for messages.
+    The makespan equals that of GPipe with the same latency. The formula is not from the paper. A message to the next device and a message
+    back take no longer than one forward and one backward on a device. So only the first and the last microbatch wait for messages.
 
     Parameters
     ----------
@@ -110,14 +111,14 @@ def eager_one_f_one_b_makespan(devices: int, microbatches: int, forward: float, 
 def interleaved_makespan(devices: int, microbatches: int, chunks: int, forward: float, backward: float, p2p: float = 0.0) -> float:
     """Return interleaved 1F1B's makespan, (M + (K-1)/v)(F + B) + 2(vK-1)C.
 
-    Without latency its bubble is the bubble of 1F1B divided by v.
+    Without latency, the bubble is the bubble of 1F1B divided by v.
 
     Parameters
     ----------
     devices, microbatches, chunks : int
-        K, M and v, where M is a multiple of K and v is at least 2.
+        K, M and v. M must be a multiple of K, and v at least 2.
     forward, backward, p2p : float
-        F, B and C, where C is shorter than F/v and B/v, the times of one chunk.
+        F, B and C. C must be shorter than F/v and B/v, the times of one chunk.
 
     Raises
     ------
@@ -140,22 +141,22 @@ def interleaved_makespan(devices: int, microbatches: int, chunks: int, forward: 
     if p2p and p2p >= shortest:
         condition = f"a latency below one chunk's forward and backward, {shortest:g}, not {p2p:g}"
         raise outside_range("interleaved 1F1B", condition)
-    messages = 2 * (chunks * devices - 1) if devices > 1 else 0  # from stage to stage, there and back
+    messages = 2 * (chunks * devices - 1) if devices > 1 else 0  # from the first stage to the last and back
     return (microbatches + (devices - 1) / chunks) * (forward + backward) + messages * p2p
 
 
 def looped_bfs_makespan(devices: int, microbatches: int, chunks: int, forward: float, backward: float, p2p: float = 0.0) -> float:
     """Return looped BFS's makespan, for all sizes and times.
 
-    Let x be the time of one chunk: F/v for forwards, B/v for backwards. All forwards together take
-    (v-1) max(Mx, K(x + C)) + (K-1)(x + C) + Mx, and all backwards take the same with their x. Before a device starts its next chunk, it
-    has finished all microbatches of its current chunk, and the first microbatch has passed through all devices. This formula is not
-    from the paper. Without latency and for M >= K, it gives the makespan of interleaved 1F1B, (M + (K-1)/v)(F + B).
+    All forwards together take (v-1) max(Mx, K(x + C)) + (K-1)(x + C) + Mx, where x = F/v is the time of one chunk. All backwards together
+    take the same with x = B/v. The maximum has two terms, because a device starts its next chunk after two events: it has finished all
+    microbatches of its current chunk, and the first microbatch has passed through all devices. The formula is not from the paper. Without
+    latency and for M >= K, it gives the makespan of interleaved 1F1B, (M + (K-1)/v)(F + B).
 
     Parameters
     ----------
     devices, microbatches, chunks : int
-        K, M and v, where v is at least 2.
+        K, M and v. v must be at least 2.
     forward, backward, p2p : float
         F, B and C.
 
@@ -171,9 +172,9 @@ def looped_bfs_makespan(devices: int, microbatches: int, chunks: int, forward: f
     devices, microbatches = sizes(devices, microbatches)
     chunks = whole_number(chunks, "chunks", at_least=2)
     forward, backward, p2p = single_times(forward, backward, p2p)
-    message = p2p if devices > 1 else 0.0  # with one device, the next stage is on the same device
+    message = p2p if devices > 1 else 0.0  # a single device sends no messages
     chunk_times = (forward / chunks, backward / chunks)
-    # A chunk takes M operations, or the way of the first microbatch through all devices if this is longer.
+    # A chunk takes the longer of two times: M operations, or the first microbatch's way through all devices.
     first_chunks = sum((chunks - 1) * max(microbatches * time, devices * (time + message)) for time in chunk_times)
     last_chunk = sum((devices - 1) * (time + message) + microbatches * time for time in chunk_times)
     return first_chunks + last_chunk
@@ -182,13 +183,13 @@ def looped_bfs_makespan(devices: int, microbatches: int, chunks: int, forward: f
 def hanayo_makespan(devices: int, microbatches: int, chunks: int, forward: float) -> float:
     """Return Hanayo's makespan for B = 2F and no latency, (F/v)[3vM + 4(K-1) + (M/K-1)(2K-3)].
 
-    The formula is not from the paper, but it agreed with independent simulations for all 112 sizes that were tried. The paper's schedule
-    has one group of K microbatches. Here it is repeated M/K times, with v/2 waves.
+    The formula is not from the paper, but it agreed with independent simulations for all 112 sizes that were tried. The schedule in the
+    paper has one group of K microbatches. Here there are M/K such groups, with v/2 waves each.
 
     Parameters
     ----------
     devices, microbatches, chunks : int
-        K, M and v, where M is a multiple of K and v is even.
+        K, M and v. M must be a multiple of K, and v must be even.
     forward : float
         F.
 
@@ -210,7 +211,7 @@ def hanayo_makespan(devices: int, microbatches: int, chunks: int, forward: float
     chunks = whole_number(chunks, "chunks", at_least=2)
     if chunks % 2:
         raise outside_range("Hanayo", f"an even number of chunks, not {chunks}")
-    if devices == 1:  # it never waits, but 2K-3 would be negative
+    if devices == 1:  # a single device never waits, but 2K-3 would be negative
         return 3.0 * microbatches * single_times(forward)[0]
     between_groups = (microbatches // devices - 1) * (2 * devices - 3)
     return single_times(forward)[0] / chunks * (3 * chunks * microbatches + 4 * (devices - 1) + between_groups)
@@ -227,7 +228,7 @@ def bubble_ratio(devices: int, microbatches: int) -> float:
     Returns
     -------
     float
-        The idle time of all devices, divided by the number of devices and the makespan; from 0 to 1.
+        The idle time of all devices, divided by (number of devices x makespan). From 0 to 1.
 
     Examples
     --------

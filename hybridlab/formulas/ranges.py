@@ -1,13 +1,13 @@
-"""Checks for closed forms: sizes, times, and the range in which a formula holds."""
+"""Checks of the arguments of closed forms, and the error for arguments for which a formula does not hold."""
 
 from hybridlab.checks import times, whole_number
 from hybridlab.errors import UnsupportedSize
 
-ROUNDING = 1e-12  # relative; for example, 0.3 - 0.1 is a little less than 0.2
+ROUNDING = 1e-12  # relative size of rounding errors that checks accept; for example, 0.3 - 0.1 is a little less than 0.2
 
 
 def sizes(devices: int, microbatches: int, whole_groups: str = "") -> tuple[int, int]:
-    """Return the numbers of devices and microbatches as ints; raise an error if they are not whole numbers of at least 1.
+    """Return the numbers of devices and microbatches as ints. Raise an error if they are not whole numbers of at least 1.
 
     If ``whole_groups`` is the name of a schedule, the number of microbatches must be a multiple of the number of devices.
     """
@@ -18,14 +18,14 @@ def sizes(devices: int, microbatches: int, whole_groups: str = "") -> tuple[int,
 
 
 def single_times(*values: float) -> tuple[float, ...]:
-    """Return each value as a float; raise an error if it is not one finite time."""
+    """Return each value as a float. Raise an error if a value is not a single finite time."""
     checked = [times(value, "a closed form's times") for value in values]
-    if any(value.ndim for value in checked):  # the formulas are for equal stages
+    if any(value.ndim for value in checked):  # an array would mean unequal stages
         message = "a closed form takes one number for each time: uniform stages, one setting"
         raise UnsupportedSize(message, "several-settings")
     return tuple(float(value) for value in checked)
 
 
 def outside_range(schedule: str, condition: str) -> UnsupportedSize:
-    """Return the error for a size or a time for which a closed form does not hold. ``condition`` says when it holds."""
+    """Return the error for arguments for which a closed form does not hold. ``condition`` says when the form holds."""
     return UnsupportedSize(f"the closed form of {schedule} holds for {condition}; simulate other cases", "outside-the-formula")

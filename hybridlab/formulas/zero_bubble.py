@@ -1,9 +1,9 @@
 """Closed forms for schedules with split backwards, without latency.
 
-The letters K, M, v, F and B are the same as in :mod:`hybridlab.formulas.pipeline`. The input gradient takes the time I, which Qi et al.
-call T_B. The weight gradient takes the time W. A full backward takes B = I + W. Each bubble is K-1 times the largest of a few terms. The
-first term is from the paper. The other terms matter if the weight gradient is too long for the idle time. They are not from the paper,
-but they agreed with the simulation for all costs that were tried.
+The letters K, M, v, F and B are the same as in :mod:`hybridlab.formulas.pipeline`. The input gradient takes the time I (Qi et al. write
+T_B). The weight gradient takes the time W. A full backward takes B = I + W. In each formula, the bubble is K-1 times the largest of a few
+terms. The first term is from the paper. The other terms matter if the weight gradient is too long for the idle time. They are not from the
+paper, but the formulas agreed with the simulation for all costs that were tried.
 """
 
 from hybridlab.checks import whole_number
@@ -46,12 +46,12 @@ def zb_h1_makespan(devices: int, microbatches: int, forward: float, backward: fl
 def interleaved_zb_makespan(devices: int, microbatches: int, chunks: int, forward: float, backward: float, weight_gradient: float) -> float:
     """Return interleaved zero bubble's makespan, M(F + B) + (K-1)/v max(F + I - W, F, I).
 
-    The bubble is that of ZB-H1 divided by v.
+    The bubble is the bubble of ZB-H1 divided by v.
 
     Parameters
     ----------
     devices, microbatches, chunks : int
-        K, M and v, where M is a multiple of K and v is at least 2.
+        K, M and v. M must be a multiple of K, and v at least 2.
     forward, backward, weight_gradient : float
         F, B and W.
 
@@ -73,8 +73,8 @@ def interleaved_zb_makespan(devices: int, microbatches: int, chunks: int, forwar
 def zb_h2_makespan(devices: int, microbatches: int, forward: float, backward: float, weight_gradient: float) -> float:
     """Return ZB-H2's makespan, M(F + B) + (K-1) max(F, F + I - 2W, I - F), for M >= 2K-1.
 
-    If the weight gradients fit into the idle time, the first term, F, is the largest. It is there because the last device starts K-1
-    forwards after the first device.
+    If the weight gradients fit into the idle time, the first term, F, is the largest. Then the bubble is (K-1)F, because the last device
+    starts K-1 forwards later than the first device.
 
     Parameters
     ----------
@@ -102,8 +102,8 @@ def zb_h2_makespan(devices: int, microbatches: int, forward: float, backward: fl
 def zb_h2_span(devices: int, microbatches: int, forward: float, backward: float, weight_gradient: float) -> float:
     """Return ZB-H2's device span, M(F + B) + (K-1) max(F + I - 2W, I - F, 0), for M >= 2K-1.
 
-    The device span is the longest time from the first start to the last end on one device. For F = I = W no device waits between its
-    first start and its last end.
+    The device span is the longest time of a device from the start of its first operation to the end of its last. For F = I = W, no device
+    waits in this time.
 
     Parameters
     ----------
@@ -135,8 +135,8 @@ def zb_h2_span(devices: int, microbatches: int, forward: float, backward: float,
 def zb_v_makespan(devices: int, microbatches: int, forward: float, backward: float, weight_gradient: float) -> float:
     """Return ZB-V's makespan, M(F + B) + (K-1) max(I/2, I - W), for F and W at most I and M >= 2K-1.
 
-    For F = I = W no device waits between its first start and its last end. The last device starts after the first device, later by the
-    time of K-1 forwards of one chunk.
+    For F = I = W, no device waits between the start of its first operation and the end of its last. The last device starts later than the
+    first device by K-1 forwards of one chunk.
 
     Parameters
     ----------
@@ -161,7 +161,7 @@ def zb_v_makespan(devices: int, microbatches: int, forward: float, backward: flo
     """
     devices, microbatches = _enough_microbatches("ZB-V", devices, microbatches)
     forward, input_gradient, weight_gradient = _split_times(forward, backward, weight_gradient)
-    if max(forward, weight_gradient) > input_gradient * (1 + ROUNDING):  # B - W of equal times can be slightly too small
+    if max(forward, weight_gradient) > input_gradient * (1 + ROUNDING):  # rounding can make I = B - W slightly too small
         condition = f"a forward and a weight gradient of at most the input gradient, {input_gradient:g}"
         raise outside_range("ZB-V", f"{condition}, not {forward:g} and {weight_gradient:g}")
     bubble = max(input_gradient / 2, input_gradient - weight_gradient)
@@ -185,7 +185,7 @@ def _split_times(forward: float, backward: float, weight_gradient: float) -> tup
 
 
 def _enough_microbatches(schedule: str, devices: int, microbatches: int) -> tuple[int, int]:
-    """Return the numbers of devices and microbatches as ints; raise an error if there are fewer than 2K-1 microbatches."""
+    """Return the numbers of devices and microbatches as ints. Raise an error if there are fewer than 2K-1 microbatches."""
     devices, microbatches = sizes(devices, microbatches)
     if microbatches < 2 * devices - 1:
         raise outside_range(schedule, f"at least 2K-1 microbatches, {2 * devices - 1} for {devices} devices, not {microbatches}")

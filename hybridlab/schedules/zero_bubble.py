@@ -117,7 +117,7 @@ def zb_v(devices: int, microbatches: int, chunks: int) -> Ints:
 
 
 def _split(slots: Ints, late: Ints) -> Ints:
-    """Return slots with split backwards. The weight gradient of a microbatch runs after the input gradient ``late`` microbatches later.
+    """Return slots with split backwards. A weight gradient runs right after the input gradient that comes ``late`` input gradients later.
 
     Backwards are two slots apart on a device. All slots are multiplied by two, so that there is a free slot for each weight gradient.
     """

@@ -1,4 +1,4 @@
-"""Simulation with a time for each single operation. (In costs, all operations of a kind on a device or a stage have one time.)"""
+"""Simulation with a time for each single operation. In costs, all operations of a kind on a device or a stage have one time."""
 
 import math
 from typing import Any

@@ -1,4 +1,4 @@
-"""Peak activations with recomputation: a backward runs its forward again, so a device stores less between the two."""
+"""Peak activations with recomputation: the backward runs the forward again, so the device stores less between forward and backward."""
 
 import numpy as np
 
@@ -9,20 +9,20 @@ from hybridlab.schedule import B, F, I, Schedule, W
 
 
 def recomputed_peak(schedule: Schedule, kept: float) -> Floats:
-    """Return the most activations that each device holds at once with recomputation.
+    """Return the largest number of activations that each device holds at the same time, with recomputation.
 
     The unit is the activation of one microbatch on a whole device. After a forward, only the share ``kept`` of its activation stays in
     memory, for example the input of the stage. The full backward or the input gradient computes the rest again. From then on, the
     device holds the whole activation until the full backward or the weight gradient has ended. The peak depends on the order of the
-    operations, and not on their times.
+    operations, but not on their times.
 
     Parameters
     ----------
     schedule : Schedule
         The schedule of one pipeline.
     kept : float
-        The share of an activation that stays, from 0 to 1. With 1 nothing is recomputed, and the result equals
-        ``Timeline.peak_activations``.
+        The share of an activation that stays in memory after the forward, from 0 to 1. With 1, nothing is recomputed, and the result
+        equals ``Timeline.peak_activations``.
 
     Returns
     -------
@@ -50,10 +50,11 @@ def recomputed_peak(schedule: Schedule, kept: float) -> Floats:
         raise HybridLabError(f"kept is the part of an activation that stays, from 0 to 1, not {short_repr(kept)}", "out-of-range")
     kind = schedule.kind
     ends = (kind == B) | (kind == W)
-    # The sums run over the rows of all devices. Each device frees all its activations, so a sum is 0 where the next device's rows begin.
+    # The running sums go through the rows of all devices. Each device frees all its activations, so a sum is 0 again where the rows of the
+    # next device begin.
     freed = np.cumsum(ends) - ends
     alive, whole = np.cumsum(kind == F) - freed, np.cumsum((kind == B) | (kind == I)) - freed
-    # the share from the forward on, the rest from the backward on
+    # ``share`` of an activation is in memory from the forward on, the rest from the backward on
     activations = share * alive + (1 - share) * whole
     peak: Floats = np.maximum.reduceat(activations, schedule.first) / schedule.chunks
     return peak

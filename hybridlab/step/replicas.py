@@ -1,4 +1,4 @@
-"""Replicas of a pipeline: the orders and the costs of all ranks in a mesh, and the ranks that hold each stage."""
+"""Replicas of a pipeline: the order and the costs of each rank in a mesh, and the ranks that hold each stage."""
 
 import numpy as np
 
@@ -14,20 +14,20 @@ __all__ = ["Replicated", "costs_of_all", "holders", "replicate"]
 
 
 def replicate(schedule: Schedule, replicas: int) -> Replicated:
-    """Return the orders of all ranks if several ``replicas`` of one pipeline run side by side.
+    """Return the orders of all ranks for several ``replicas`` of one pipeline.
 
     Parameters
     ----------
     schedule : Schedule
         The schedule of one pipeline.
     replicas : int
-        How many pipelines there are.
+        The number of pipelines.
 
     Returns
     -------
     Replicated
-        The orders of all ranks. :func:`~hybridlab.simulate` takes this object. The costs must be equal for all devices, or given for
-        all ranks.
+        The orders of all ranks. :func:`~hybridlab.simulate` takes this object, with costs that are equal for all devices or given for each
+        rank.
 
     Raises
     ------
@@ -48,7 +48,7 @@ def replicate(schedule: Schedule, replicas: int) -> Replicated:
             f"replicate takes the Schedule of one pipeline, such as build('1f1b', 2, 4), not {short_repr(schedule)}", "not-a-schedule"
         )
     replicas = whole_number(replicas, "replicas")
-    Mesh(schedule.devices, replicas)  # raises if there are too many devices
+    Mesh(schedule.devices, replicas)  # raises an error if there are too many devices
     size = schedule.kind.size
     if size * replicas > MOST_CELLS:
         message = f"{counted(replicas, 'replica')} of {counted(size, 'operation')} are more than {MOST_CELLS:,}"
@@ -57,12 +57,12 @@ def replicate(schedule: Schedule, replicas: int) -> Replicated:
 
 
 def costs_of_all(costs: Costs, mesh: Mesh) -> Costs:
-    """Return the costs of all ranks of a mesh; costs of one pipeline are repeated for each replica.
+    """Return the costs of all ranks of a mesh. Costs of one pipeline are repeated for each replica.
 
     >>> costs_of_all(Costs(forward=[1, 2], backward=3), Mesh(stages=2, replicas=2)).forward
     array([1., 2., 1., 2.])
     """
-    if costs.devices in (None, mesh.size):  # the same for all ranks, or given for all ranks
+    if costs.devices in (None, mesh.size):  # equal for all ranks, or given for each rank
         return costs
     if costs.devices != mesh.stages:
         wanted = f"one value, one for each of the {mesh.stages} devices of a pipeline, or one for each of the {mesh.size} ranks"
@@ -71,9 +71,9 @@ def costs_of_all(costs: Costs, mesh: Mesh) -> Costs:
 
 
 def holders(schedule: Schedule, replicas: int) -> Ints:
-    """Return the ranks that hold the weights of each stage and average its gradients, shape (stages, replicas x copies).
+    """Return, for each stage, the ranks that hold its weights and average its gradients; shape (stages, replicas x copies).
 
-    The ranks of a stage are ordered by replica, then by copy of the weights.
+    The ranks of a stage are sorted by replica, then by copy of the weights.
 
     Raises
     ------

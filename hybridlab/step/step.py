@@ -19,12 +19,12 @@ from hybridlab.timeline import Timeline
 from hybridlab.timeline.spans import ALL_GATHER, MOST_SPANS, OPTIMISER, RECEIVE, REDUCE_SCATTER, SEND, Spans, join_spans
 from hybridlab.wire import FP16, WireFormat
 
-BYTES_PER_GRADIENT = 2  # of one parameter, in mixed-precision training
+BYTES_PER_GRADIENT = 2  # bytes of the gradient of one parameter, in mixed-precision training
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class HybridStep(Frozen):
-    """One training step of all ranks, the result of :func:`hybrid_step`. Times are in the unit of the costs.
+    """One training step of all ranks. :func:`hybrid_step` returns this object. Times are in the unit of the costs.
 
     Attributes
     ----------
@@ -34,11 +34,11 @@ class HybridStep(Frozen):
         The ranks.
     all_reduce_time : float
         The time that the rings of one device take, one after the other.
-    exposed_communication : float, or array of the settings' shape
-        How much sooner the step would end if the rings took no time.
-    single_device_time : float, or array of the settings' shape
-        The time that one device with one copy of the weights would take for the same work. It runs all operations of all replicas,
-        with the same overlapped pairs, and the optimiser of each of the K devices once.
+    exposed_communication : float, or array of shape (settings...)
+        The difference between the end of the step and the end of the step if the rings took no time.
+    single_device_time : float, or array of shape (settings...)
+        The time that a single device with one copy of the weights would take for the same work. The device runs all operations of all
+        replicas, with the same overlapped pairs. It runs the optimisers of the K devices of one pipeline.
     """
 
     timeline: Timeline
@@ -54,12 +54,12 @@ class HybridStep(Frozen):
 
     @property
     def makespan(self) -> Any:
-        """Time of the whole step: a float, or an array of the settings' shape."""
+        """Time of the whole step: a float, or an array of shape (settings...)."""
         return self.timeline.makespan
 
     @property
     def speedup(self) -> Any:
-        """Time of one device for the same work, divided by the time of the step; 0 if the step takes no time."""
+        """``single_device_time`` divided by the time of the step. 0 if the step takes no time."""
         return _ratio(self.single_device_time, self.makespan)
 
     @property
@@ -69,12 +69,12 @@ class HybridStep(Frozen):
 
     @property
     def communication_share(self) -> Any:
-        """Exposed communication divided by the time of the step; 0 if the step takes no time."""
+        """Exposed communication divided by the time of the step. 0 if the step takes no time."""
         return _ratio(self.exposed_communication, self.makespan)
 
     @property
     def peak_activations(self) -> Floats:
-        """Most activations that each rank holds at once, in microbatches of a whole device, shape (settings..., ranks)."""
+        """Peak activations of each rank, shape (settings..., ranks). The unit is the activation of one microbatch on a whole device."""
         return self.timeline.peak_activations
 
     def __repr__(self) -> str:
@@ -94,19 +94,20 @@ def hybrid_step(
     overlap: bool = False,
     optimiser: float = 0.0,
 ) -> HybridStep:
-    """Return one training step: the pipelines of all replicas, a ring all-reduce for the gradients of each stage, the optimisers.
+    """Return one training step: the pipelines of all replicas, a ring all-reduce for the gradients of each stage, and the optimisers.
 
-    The ring of a stage joins the devices that hold this stage, one in each of D replicas. It has 2(D-1) steps. In each step every rank
-    sends one of D pieces of the gradients. If a schedule has two copies of the weights, the ring joins both copies in all replicas, so
-    it has 2D ranks. Then a device takes part in two rings for each of its chunks. After its last ring a device runs its optimiser.
+    The ring of a stage joins the devices that hold this stage, one in each of D replicas. The ring has 2(D-1) steps. In each step, every
+    rank sends one of D chunks of the gradients. If a schedule has two copies of the weights, the ring joins both copies in all replicas,
+    so it has 2D ranks. A device then takes part in two rings for each of its model chunks. After its last ring, a device runs its
+    optimiser.
 
-    The rings of a device run one after the other. All devices run their rings in the same order of stages, which prevents deadlock.
-    The order is set by the position of each stage's last backward in the order of its device: a lower position comes first. If several
-    devices hold the stage, the latest position counts.
+    The rings of a device run one after another. All devices run their rings in the same order of stages, so there is no deadlock. A stage
+    comes earlier in this order if its last backward has a lower position in the order of its device. If several devices hold a stage, the
+    highest of their positions counts.
 
-    A ring step takes the time ``ring_step``, or the time computed from ``link`` and ``gradient_bytes``. If none of them is given, it
-    takes no time. ``ring_step``, ``gradient_bytes`` and ``optimiser`` are for one copy of the weights. A device with two copies sends
-    twice the gradients, and its optimiser takes twice the time.
+    A ring step takes the time ``ring_step``, or a time computed from ``link`` and ``gradient_bytes``. If none of the three is given, a ring
+    step takes no time. ``ring_step``, ``gradient_bytes`` and ``optimiser`` are for one copy of the weights. A device with two copies sends
+    twice as many gradients, and its optimiser takes twice as long.
 
     Parameters
     ----------
@@ -115,34 +116,34 @@ def hybrid_step(
     costs : Costs
         The costs of one pipeline, or of all K x D ranks.
     replicas : int
-        Number of pipelines D.
+        The number of pipelines, D.
     ring_step : float, optional
-        Time of one ring step for all gradients of one device, in the unit of the costs. With v chunks, each chunk has its own ring, and
-        a step of this ring takes 1/v of this time.
+        Time of one ring step for all gradients of one device, in the unit of the costs. With v model chunks, each has its own ring, and a
+        step of such a ring takes 1/v of ``ring_step``.
     link : Link, optional
-        The link between ranks of a ring. A step takes latency + bytes / bandwidth, where bytes are those of the largest piece.
+        The link between ranks of a ring. A step takes latency + bytes / bandwidth. The bytes are those of the largest chunk of gradients.
     gradient_bytes : float, optional
         Bytes that the gradients take in the memory of one device, 2 for each parameter.
     wire : WireFormat
         The format in which gradients travel over ``link``.
     overlap : bool
-        With False, all rings wait until the pipelines of all replicas have ended. With True, the ring of a stage waits only until all
-        its devices have ended their last backward (B or W) of this stage and their earlier rings. Then operations can run at the same
-        time as the ring.
+        False: all rings wait until the pipelines of all replicas have ended. True: the ring of a stage waits only until all its devices
+        have ended two things: their last backward (B or W) of this stage, and their earlier rings. Then operations and rings can run at
+        the same time.
     optimiser : float
         Time of the optimiser for all weights of a device, in the unit of the costs.
 
     Returns
     -------
     HybridStep
-        The timeline of all ranks and its figures.
+        The timeline of all ranks, and measures such as the speedup.
 
     Raises
     ------
     HybridLabError
-        Raised in each of these cases: ``ring_step`` is given together with ``link``, only one of ``link`` and ``gradient_bytes`` is
-        given, ``link`` is given but the costs have no unit, a time is negative or infinite, one device has two copies of a stage, or
-        the step does not fit in memory.
+        ``ring_step`` is given together with ``link`` or ``gradient_bytes``; only one of ``link`` and ``gradient_bytes`` is given; ``link``
+        is given but the costs have no unit; a time is negative or infinite; one device has two copies of a stage; or the step does not
+        fit in memory.
 
     References
     ----------
@@ -162,8 +163,8 @@ def hybrid_step(
     overlap = true_or_false(overlap, "overlap")
     mesh = Mesh(schedule.devices, replicas)
     update = one_time(optimiser, "optimiser")
-    ranks = mesh.replicas * schedule.copies  # in a ring
-    # spans: a send and a receive for each message, 2 (ranks - 1) hops for each rank of each ring, and an optimiser for each rank
+    ranks = mesh.replicas * schedule.copies  # number of ranks in a ring
+    # Number of spans: two for each message, 2 (ranks - 1) hops for each rank of each ring, one optimiser for each rank of the mesh.
     count = 2 * (mesh.replicas * int(schedule.messages.sum()) + ranks * (ranks - 1) * schedule.stages) + mesh.size
     if count * math.prod(costs.batch) > MOST_SPANS:
         message = f"a step of {count:,} messages and hops does not fit in memory: take fewer replicas or settings"
@@ -174,8 +175,8 @@ def hybrid_step(
     run = simulate(replicated, costs)
     edges, free_edges = (
         ring_times(run, holder, each, overlap) for each in (hop, 0.0)
-    )  # with these rings, and with rings that take no time
-    # each K stages are one chunk of the devices
+    )  # the times of the real rings, and of rings that take no time
+    # stages 0 to K-1 are chunk 0 of the devices, stages K to 2K-1 chunk 1, and so on
     stage_bytes = nbytes[np.arange(schedule.stages) // mesh.stages]
     hops = hop_spans(edges, holder, ring_order(replicated), stage_bytes)
     spans = join_spans(*message_spans(run, costs), *hops, optimiser_spans(edges, holder, schedule.copies * update))
@@ -190,7 +191,7 @@ def ring_order(schedule: Operations) -> Ints:
     """Return the stages in the order in which their rings run, shape (stages,).
 
     Stages are sorted by the position of their last backward in the order of the device that runs it. If several devices hold a stage,
-    the latest position counts. Stages with equal positions are sorted by number. Slots are not used, because schedules with equal
+    the highest position counts. Stages with equal positions are sorted by number. Slots are not used, because schedules with equal
     orders can have different slots.
     """
     place = np.arange(schedule.kind.size) - schedule.first[schedule.device]
@@ -200,10 +201,10 @@ def ring_order(schedule: Operations) -> Ints:
 
 
 def ring_times(run: Timeline, holder: Ints, hop: float, overlap: bool) -> Floats:
-    """Return when each ring starts and when each of its steps ends.
+    """Return the start of each ring and the end of each of its steps.
 
     A ring starts when its gradients are complete and all its ranks have finished their earlier rings. All ranks run their rings in the
-    order of :func:`ring_order`, so the first unfinished ring in this order never waits for another ring.
+    order of :func:`ring_order`. So there is no deadlock: the first unfinished ring in this order never waits for another ring.
 
     Parameters
     ----------
@@ -214,7 +215,7 @@ def ring_times(run: Timeline, holder: Ints, hop: float, overlap: bool) -> Floats
     hop : float
         Time of a step.
     overlap : bool
-        Whether a ring may start before all operations have ended.
+        Whether a ring may start before all operations of the step have ended.
 
     Returns
     -------
@@ -256,8 +257,8 @@ def message_spans(run: Timeline, costs: Costs) -> tuple[Spans, Spans]:
 def hop_spans(edges: Floats, holder: Ints, order: Ints, nbytes: Ints) -> tuple[Spans, Spans]:
     """Return the hops of all rings: first those of the reduce-scatters, then those of the all-gathers.
 
-    In both tables the spans are sorted by rank, then by the position of the ring in ``order``. Pieces have the same numbers as in
-    ``ring_all_reduce``.
+    In both tables the spans are sorted by rank, then by the position of the ring in ``order``. Chunks of gradients have the same numbers
+    as in ``ring_all_reduce``.
 
     Parameters
     ----------
@@ -268,11 +269,11 @@ def hop_spans(edges: Floats, holder: Ints, order: Ints, nbytes: Ints) -> tuple[S
     order : array of int, shape (stages,)
         The stages in the order in which their rings run.
     nbytes : array of int, shape (stages, ranks of a ring)
-        The bytes of each piece; -1 if they are not known.
+        The bytes of each chunk of gradients, or -1 if they are not known.
     """
     ranks, hops = holder.shape[1], holder.shape[1] - 1
-    # One entry for each rank of each ring, sorted by rank. ``turn`` is the position of the ring in ``order``, and ``place`` is the
-    # place of the rank in the ring.
+    # ``turn`` and ``place`` have one entry for each rank of each ring, sorted by rank. ``turn`` is the position of the ring in ``order``.
+    # ``place`` is the position of the rank in the ring.
     turn, place = np.divmod(np.argsort(holder[order], axis=None, kind="stable")[:, None], ranks)
     stage, step = order[turn], np.arange(hops)
 
@@ -289,10 +290,10 @@ def hop_spans(edges: Floats, holder: Ints, order: Ints, nbytes: Ints) -> tuple[S
 
 
 def optimiser_spans(edges: Floats, holder: Ints, update: float) -> Spans:
-    """Return the optimiser of each rank, which starts when the rank's last ring has ended and takes the time ``update``."""
+    """Return one span for the optimiser of each rank. It starts when the rank's last ring has ended, and takes the time ``update``."""
     ranks = np.arange(holder.max() + 1)
     done = np.full((ranks.size, *edges.shape[:-2]), -np.inf)
-    # values of shape (stages, 1, settings...), because all ranks of a ring end together
+    # All ranks of a ring end together, so one value for each ring is broadcast to its ranks: shape (stages, 1, settings...).
     np.maximum.at(done, holder, np.moveaxis(edges[..., -1], -1, 0)[:, None])
     start = readonly(np.moveaxis(done, 0, -1))
     return Spans(readonly(np.full(ranks.size, OPTIMISER)), readonly(ranks), start, readonly(start + update))
@@ -301,7 +302,7 @@ def optimiser_spans(edges: Floats, holder: Ints, update: float) -> Spans:
 def _ring_step(
     chunks: int, ranks: int, ring_step: Any, link: Link | None, gradient_bytes: Any, wire: WireFormat, unit: str | None
 ) -> tuple[float, Ints]:
-    """Return the time of one step of one ring, and the bytes of each piece, shape (chunks, ranks); -1 if bytes are not known."""
+    """Return the time of one step of one ring, and the bytes of each message, shape (model chunks, ranks). -1 if they are not known."""
     if not isinstance(wire, WireFormat):
         raise HybridLabError(f"wire must be a WireFormat, such as FP16, not {short_repr(wire)}", "wrong-type")
     if ring_step is not None and (link is not None or gradient_bytes is not None):
@@ -320,20 +321,20 @@ def _ring_step(
     if not isinstance(link, Link):
         raise HybridLabError(f"link must be a Link, such as Link(latency=5e-6, bandwidth=25e9), not {short_repr(link)}", "wrong-type")
     if isinstance(gradient_bytes, float) and gradient_bytes.is_integer():
-        gradient_bytes = int(gradient_bytes)  # 1e9 is accepted as a whole number
+        gradient_bytes = int(gradient_bytes)  # a whole number may be written as a float, such as 1e9
     nbytes = whole_number(gradient_bytes, "gradient_bytes", at_least=0, at_most=2**60)
     if nbytes % BYTES_PER_GRADIENT:
         raise HybridLabError(f"gradient_bytes must be even, {BYTES_PER_GRADIENT} bytes for each parameter, not {nbytes}", "not-divisible")
     pieces = _split_sizes(_split_sizes(np.array(nbytes // BYTES_PER_GRADIENT), chunks), ranks)
-    sizes, place = np.unique(pieces, return_inverse=True)  # at most two sizes, which differ by one
+    sizes, place = np.unique(pieces, return_inverse=True)  # there are at most two different sizes
     encoded = np.array([wire.nbytes(size) for size in sizes.tolist()])
-    seconds = link.latency + float(encoded.max()) / link.bandwidth  # all ranks wait for the largest piece
+    seconds = link.latency + float(encoded.max()) / link.bandwidth  # all ranks wait for the largest message
     return one_time(seconds * in_a_second(unit, "a link"), "a step of the ring"), encoded[place].reshape(pieces.shape)
 
 
 def _split_sizes(sizes: Ints, parts: int) -> Ints:
-    """Return the sizes of the parts if ``numpy.array_split`` divides arrays of these ``sizes``; the parts are on a new last axis."""
-    # the first parts have one element more
+    """Return the sizes of the pieces if ``numpy.array_split`` cuts arrays of these ``sizes``. The pieces are on a new last axis."""
+    # the first pieces have one element more
     return sizes[..., None] // parts + (np.arange(parts) < sizes[..., None] % parts)
 
 
@@ -343,5 +344,5 @@ def _ratio(part: Any, whole: Any) -> Any:
 
 
 def _float_or_array(value: Any) -> Any:
-    """Return a float for one setting, and the array for several."""
+    """Return ``value`` as a float if it is a single number, else unchanged."""
     return float(value) if np.ndim(value) == 0 else value

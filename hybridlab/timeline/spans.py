@@ -30,7 +30,7 @@ class Spans(Frozen):
     kind : array of int, shape (spans,)
         Indices in ``SPAN_KINDS``.
     device : array of int, shape (spans,)
-        The device whose track shows the span.
+        The sender of a send or of a hop, the receiver of a receive, or the device of an optimiser.
     start, end : array of float, shape (settings..., spans)
         Times in the unit of the timeline.
     stage : array of int, shape (spans,)

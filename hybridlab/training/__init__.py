@@ -1,9 +1,10 @@
 """Real training of a small network: on one device, and on K stages x D replicas in the order of a schedule.
 
-``digits`` returns the data and ``Network`` has the layers. ``train_alone`` trains on one device, and its result is the reference for
-training on many devices. ``train`` runs a schedule operation by operation. ``Executor`` runs them, or a function of your own that calls
-the ``stage_functions``. A ring all-reduce in a wire format averages the gradients. ``accuracy_check`` compares the results of ``train``
-with the result of ``train_alone``.
+- ``digits`` returns the data, and ``Network`` has the layers.
+- ``train_alone`` trains on one device. Its result is the reference for training on many devices.
+- ``train`` trains on many devices. The ``Executor`` runs the operations of a schedule one by one. Your own function can replace it: such a
+  function calls the ``stage_functions``. A ring all-reduce averages the gradients; a wire format encodes its messages.
+- ``accuracy_check`` compares the results of ``train`` with the result of ``train_alone``.
 """
 
 from hybridlab.training.accuracy import AccuracyRow, AccuracyTable, accuracy_check

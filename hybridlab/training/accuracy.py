@@ -1,4 +1,4 @@
-"""The accuracy check: held-out accuracy after training on one device, and on many devices with several wire formats."""
+"""The accuracy check. It compares training on one device with training on many devices in several wire formats."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,24 +16,24 @@ from hybridlab.training.network import Network
 from hybridlab.training.training import equal_batch, train
 from hybridlab.wire import BF16, FP16, FP32, INT8, WireFormat
 
-# each wire format, and whether error feedback is on
+# pairs: a wire format, and whether error feedback is on
 FORMATS: tuple[tuple[WireFormat, bool], ...] = ((FP32, False), (FP16, False), (BF16, False), (INT8, False), (INT8, True))
 
 
 class AccuracyRow(NamedTuple):
-    """The held-out accuracy of one way to train, over the seeds.
+    """The held-out accuracy of one way to train, for all seeds together.
 
     Parameters
     ----------
     name : str
         The wire format, or "one device".
     mean, lowest, highest : float
-        Share of held-out samples classified correctly, from 0 to 1.
+        Mean, smallest and largest accuracy over the seeds. An accuracy is the share of held-out samples that are classified correctly.
     distance : float
-        The difference between the final weights w and the final weights v of training on one device: the norm of w - v divided by
-        the norm of v. It is the mean over the seeds.
+        The relative difference from the weights of training on one device: the norm of w - v divided by the norm of v, where w are the
+        final weights and v the final weights on one device. Mean over the seeds.
     bytes_sent : int
-        The bytes that all devices send in the all-reduces of one step.
+        The bytes that all devices together send in the all-reduces of one step.
     """
 
     name: str
@@ -46,16 +46,16 @@ class AccuracyRow(NamedTuple):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class AccuracyTable(Frozen):
-    """The rows of an accuracy check. ``str`` prints them as a table.
+    """The result of an accuracy check. ``str`` returns the rows as a table.
 
     Parameters
     ----------
     setting : str
         The schedule and the numbers of devices, replicas and seeds, in words.
     rows : tuple of AccuracyRow
-        First the row for one device, then a row for each wire format.
+        First the row for training on one device, then one row for each wire format.
     accuracies : array, shape (rows, seeds)
-        The held-out accuracy of every run.
+        The held-out accuracy of each training.
     """
 
     setting: str
@@ -87,10 +87,10 @@ def accuracy_check(
     learning_rate: float = 0.3,
     progress: Progress | None = None,
 ) -> AccuracyTable:
-    """Return the accuracy on held-out digits after training on one device, and on many devices with each wire format.
+    """Return the accuracy on held-out digits after training on one device, and after training on many devices with each wire format.
 
-    A seed decides which digits are held out (:func:`digits`), the first weights and the order of the batches. For the same seed, all
-    rows of the table have the same digits, first weights and order.
+    A seed sets three things: which digits are held out (:func:`digits`), the initial weights, and the order of the batches. With the same
+    seed, these three are equal in all rows of the table.
 
     Parameters
     ----------
@@ -105,20 +105,20 @@ def accuracy_check(
     network, steps, learning_rate
         As for :func:`train_alone` and :func:`train`.
     batch : int, optional
-        Samples of a global batch. None means the largest number up to 128 that can be cut into equal microbatches. If every such number
-        is above 128, it means the smallest of them.
+        Number of samples in a global batch. It must be a multiple of (replicas x microbatches). None means the largest multiple up to 128,
+        or the smallest multiple if all are above 128.
     progress : callable, optional
-        Called after each run on many devices, with the number of runs done and the number of all runs.
+        Called after each training on many devices, with the number of such trainings that are done and their total number.
 
     Returns
     -------
     AccuracyTable
-        A row for one device, then a row for each format.
+        A row for training on one device, then a row for each format.
 
     Raises
     ------
     HybridLabError
-        There is no format or no seed, or an argument is one that :func:`train` refuses.
+        There is no format or no seed, or :func:`train` raises an error for an argument.
 
     Examples
     --------
@@ -144,15 +144,15 @@ def accuracy_check(
     accuracies, sent = np.empty((1 + len(pairs), len(checked_seeds))), [0] * (1 + len(pairs))
     distances = np.zeros_like(accuracies)
     for column, seed in enumerate(checked_seeds):
-        data = digits(seed)  # the same for all rows, so that only the way to train makes a difference
+        data = digits(seed)  # all rows have the same data, so that they differ only in the way to train
         alone = train_alone(data=data, seed=seed, **shared)
         accuracies[0, column] = alone.accuracy
         for row, (wire, feedback) in enumerate(pairs, start=1):
             trained = train(schedule, replicas, wire=wire, error_feedback=feedback, data=data, seed=seed, **shared)
-            accuracies[row, column], sent[row] = trained.accuracy, trained.bytes_sent or 0  # never None with the library's ring
+            accuracies[row, column], sent[row] = trained.accuracy, trained.bytes_sent or 0  # None only without the library's ring
             distances[row, column] = np.linalg.norm(trained.weights - alone.weights) / np.linalg.norm(alone.weights)
             if progress is not None:
-                progress(column * len(pairs) + row, accuracies[1:].size)  # runs on one device take little time and do not count
+                progress(column * len(pairs) + row, accuracies[1:].size)  # training on one device is fast and does not count
     names = ["one device", *(f"{wire}, error feedback" if feedback else str(wire) for wire, feedback in pairs)]
     columns = (accuracies.mean(axis=1), accuracies.min(axis=1), accuracies.max(axis=1), distances.mean(axis=1))
     rows = tuple(map(AccuracyRow, names, *(column.tolist() for column in columns), sent))
@@ -161,12 +161,12 @@ def accuracy_check(
 
 
 def _name_and_accuracies(row: AccuracyRow) -> str:
-    """Return the columns of the table that every row has."""
+    """Return the first columns of a row as text: the name, and the mean, smallest and largest accuracy."""
     return f"{row.name:20} {row.mean:8.2%} {row.lowest:8.2%} {row.highest:8.2%}"
 
 
 def _checked_format(pair: Any) -> tuple[WireFormat, bool]:
-    """Return ``pair`` if it is a wire format and whether error feedback is on; raise an error if it is not."""
+    """Return ``pair`` if it is a pair of a wire format and a bool. Raise an error if it is not."""
     if isinstance(pair, tuple) and len(pair) == 2 and isinstance(pair[0], WireFormat) and isinstance(pair[1], bool):
         return pair
     wanted = "a format is a pair such as (INT8, True): a wire format, and whether error feedback is on"

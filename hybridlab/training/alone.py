@@ -1,7 +1,6 @@
-"""Training on a single device, which computes the whole network and the whole global batch without stages, messages and rings.
+"""Training on a single device. The device computes the whole network for the whole global batch, without stages, messages and rings.
 
-This module also has the classes for the result of a run and for the log of its losses and accuracies. Training on many devices uses them,
-too.
+This module also has two classes that training on many devices uses too: the result of a training, and the log of losses and accuracies.
 """
 
 from collections.abc import Callable
@@ -15,7 +14,7 @@ from hybridlab.errors import HybridLabError
 from hybridlab.training.data import DataSet, batches, digits
 from hybridlab.training.network import Network
 
-Progress = Callable[[int, int], object]  # called with the number of steps done and the number of all steps
+Progress = Callable[[int, int], object]  # called with the number of steps done and the total number of steps
 DEFAULT = Network()
 
 
@@ -30,11 +29,11 @@ class TrainedAlone(Frozen):
     weights : array, shape (parameters,)
         The parameters after the last step, in the order of :class:`Network`.
     losses : array, shape (steps,)
-        The mean loss of each global batch, before its step.
+        The mean loss of each global batch, before the weights are updated.
     checked : array, shape (checks,)
-        The numbers of steps after which the accuracy was measured. The last entry is the number of all steps.
+        The numbers of steps after which the accuracy was measured. The last entry is the total number of steps.
     accuracies : array, shape (checks,)
-        The share of held-out samples classified correctly at each check, from 0 to 1.
+        The share of held-out samples that are classified correctly at each check, from 0 to 1.
     """
 
     network: Network
@@ -45,7 +44,7 @@ class TrainedAlone(Frozen):
 
     @property
     def accuracy(self) -> float:
-        """Share of held-out samples classified correctly after the last step."""
+        """Share of held-out samples that are classified correctly after the last step."""
         return float(self.accuracies[-1])
 
     def __repr__(self) -> str:
@@ -55,19 +54,19 @@ class TrainedAlone(Frozen):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Trained(TrainedAlone):
-    """A network after training on K stages x D replicas; ``weights`` are the weights of replica 0.
+    """A network after training on K stages x D replicas. ``weights`` are the weights of replica 0.
 
     Parameters
     ----------
     replicas : array, shape (replicas, parameters)
-        The weights of every replica, one replica in each row. If the schedule has two copies of the weights, each copy has its own row, and
+        The weights of every replica, one replica in each row. If the schedule has two copies of the weights, each copy has its own row:
         copy c of replica r is row r x copies + c.
     spread : array, shape (steps,)
-        For each step, the largest difference that any weight has between two rows after the step. It is 0 if the all-reduce leaves the
-        same bits on all replicas.
+        For each step, the largest difference between two rows in any weight after the step. 0 if the all-reduce gives all replicas the
+        same bits.
     peak_activations : array, shape (devices,), optional
-        The largest number of activations that each device held at the same time. It is counted as in :class:`Timeline`: the activations
-        of one microbatch on all stages of the device count as 1. None if the caller passed a function ``run_pipeline``.
+        The largest number of activations that each device held at the same time. The unit is the activation of one microbatch on a whole
+        device. None if the caller passed a function ``run_pipeline``.
     bytes_sent : int, optional
         The bytes that all devices together send in the all-reduces of one step, scales included. None if the caller passed a function
         ``all_reduce``.
@@ -90,28 +89,28 @@ def train_alone(
     every: int | None = None,
     progress: Progress | None = None,
 ) -> TrainedAlone:
-    """Return the network after ``steps`` of SGD on one device, which is the reference for training on many devices.
+    """Return the network after ``steps`` steps of SGD on one device. This is the reference for training on many devices.
 
-    All computing is in float64.
+    All numbers are float64.
 
     Parameters
     ----------
     network : Network
         The layers.
     data : DataSet, optional
-        The samples; None for :func:`digits`.
+        The samples. None means :func:`digits`.
     batch : int
         The number of samples in each step.
     steps : int
         Number of steps.
     learning_rate : float
-        The number by which the gradient is multiplied, above 0.
+        The learning rate of SGD, above 0.
     seed : int
-        Decides the first weights and the order of the samples.
+        Sets the initial weights and the order of the samples.
     every : int, optional
-        Number of steps between two measurements of the held-out accuracy. It is always measured after the last step.
+        Number of steps between two measurements of the held-out accuracy. The accuracy is always measured after the last step.
     progress : callable, optional
-        Called after each step with the number of steps done and the number of all steps.
+        Called after each step with the number of steps done and the total number of steps.
 
     Returns
     -------
@@ -121,7 +120,7 @@ def train_alone(
     Raises
     ------
     HybridLabError
-        An argument is of another type or out of range, or training diverges.
+        An argument has a wrong type or is out of range, or training diverges.
 
     Examples
     --------
@@ -134,7 +133,7 @@ def train_alone(
     weights = network.initial(for_weights)
     log = Log(network, data, steps, every, progress)
     for chosen in batches(len(data.labels), batch, steps, for_batches):
-        with np.errstate(all="ignore"):  # numbers that are no longer finite are refused below
+        with np.errstate(all="ignore"):  # the check below raises an error for numbers that are not finite
             loss, gradient = loss_and_gradient(network, weights, data.inputs[chosen], data.labels[chosen])
             weights = weights - rate * gradient
         log.add(loss, weights)
@@ -142,7 +141,7 @@ def train_alone(
 
 
 def loss_and_gradient(network: Network, weights: Floats, inputs: Floats, labels: Ints) -> tuple[float, Floats]:
-    """Return the mean cross-entropy over the samples, and its gradient at the weights.
+    """Return the mean cross-entropy over the samples, and its gradient with respect to the weights.
 
     Parameters
     ----------
@@ -165,14 +164,14 @@ def loss_and_gradient(network: Network, weights: Floats, inputs: Floats, labels:
     Raises
     ------
     HybridLabError
-        An array has another shape.
+        An array has a wrong shape.
 
     Examples
     --------
     >>> loss_and_gradient(Network((1, 2)), np.zeros(4), np.array([[2.0]]), np.array([0]))
     (0.6931471805599453, array([-1. ,  1. , -0.5,  0.5]))
     """
-    # The arithmetic is written out here and shares no code with stages.py, because this is the reference for it.
+    # This function shares no source code with stages.py, because it is the reference for stages.py.
     layers = network.unpacked(weights)
     inputs, labels = network.samples(inputs, labels)
     outputs = [inputs]
@@ -180,24 +179,24 @@ def loss_and_gradient(network: Network, weights: Floats, inputs: Floats, labels:
         sums = outputs[-1] @ matrix + bias
         outputs.append(np.tanh(sums) if network.activation == "tanh" else np.where(sums > 0, sums, 0))
     scores = outputs[-1] @ layers[-1].matrix + layers[-1].bias
-    scores -= scores.max(axis=1, keepdims=True)  # softmax stays the same, and exp cannot overflow
+    scores -= scores.max(axis=1, keepdims=True)  # this does not change softmax, and exp cannot overflow
     softmax = np.exp(scores)
     total = softmax.sum(axis=1, keepdims=True)
     at_label = np.arange(len(labels)), labels
     loss = (np.log(total[:, 0]) - scores[at_label]).mean()
     softmax /= total
     softmax[at_label] -= 1
-    delta = softmax / len(labels)  # the gradient at the scores, (softmax - 1 at the label) / samples, shape (samples, classes)
+    delta = softmax / len(labels)  # gradient with respect to the scores: (softmax - one-hot label) / samples
     parts: list[Floats] = []
     for (matrix, _), layer_input in zip(reversed(layers), reversed(outputs), strict=True):
-        parts[:0] = [(layer_input.T @ delta).ravel(), delta.sum(axis=0)]  # at the front, because the last layer comes first
-        # the slope follows from the layer's input, the output y of the layer before: 1 - y^2 for tanh, 1 where y > 0 for relu
+        parts[:0] = [(layer_input.T @ delta).ravel(), delta.sum(axis=0)]  # insert at the front, because the loop starts with the last layer
+        # layer_input is the output y of the layer before. The derivative of its activation is 1 - y^2 for tanh, and 1 for relu if y > 0.
         delta = (delta @ matrix.T) * (1 - layer_input**2 if network.activation == "tanh" else layer_input > 0)
     return float(loss), np.concatenate(parts)
 
 
 class Log:
-    """The losses and accuracies of a run, collected step by step."""
+    """The losses and accuracies of a training, collected step by step."""
 
     def __init__(self, network: Network, data: DataSet, steps: int, every: int | None, progress: Progress | None) -> None:
         if progress is not None and not callable(progress):
@@ -211,7 +210,7 @@ class Log:
         self.accuracies: dict[int, float] = {}
 
     def add(self, loss: float, weights: Floats) -> None:
-        """Store the loss of a step, and the accuracy if it is measured after this step.
+        """Store the loss of a step. Measure and store the accuracy if this step is one after which it is measured.
 
         Raises :class:`HybridLabError` if training has diverged.
         """
@@ -219,13 +218,13 @@ class Log:
         self.losses.append(loss)
         done = len(self.losses)
         if done % self.every == 0 or done == self.steps:
-            with np.errstate(all="ignore"):  # weights that are far too large lower the accuracy, and numpy need not warn
+            with np.errstate(all="ignore"):  # too large weights may overflow here; the accuracy shows it, so no warning
                 self.accuracies[done] = self.network.accuracy(weights, self.data.held_out_inputs, self.data.held_out_labels)
         if self.progress is not None:
             self.progress(done, self.steps)
 
     def must_be_finite(self, *arrays: float | Floats) -> None:
-        """Raise :class:`HybridLabError` if a number is not finite, because then training has diverged."""
+        """Raise :class:`HybridLabError` if a number is not finite. Training has then diverged."""
         if not all(np.isfinite(array).all() for array in arrays):
             diverges = f"training diverges: in step {len(self.losses) + 1} numbers are no longer finite"
             raise HybridLabError(f"{diverges}; try a smaller learning_rate", "diverged")
@@ -237,7 +236,7 @@ class Log:
 
 
 def data_for(network: Network, data: DataSet | None) -> DataSet:
-    """Return ``data``, or the digits if it is None; raise an error if the data do not fit the network."""
+    """Return ``data``, or the digits if ``data`` is None. Raise an error if the data do not fit the network."""
     data = digits() if data is None else data
     if not isinstance(network, Network) or not isinstance(data, DataSet):
         raise HybridLabError(f"training takes a Network and a DataSet, not {short_repr(network)} and {short_repr(data)}", "wrong-type")
@@ -250,7 +249,7 @@ def data_for(network: Network, data: DataSet | None) -> DataSet:
 
 
 def checked_rate(value: object) -> float:
-    """Return a learning rate as a float, or raise an error if it is not one finite number above 0."""
+    """Return a learning rate as a float. Raise an error if it is not a single finite number above 0."""
     rate = numbers(value, "learning_rate")
     if rate.ndim or not 0 < rate < np.inf:
         raise HybridLabError(f"learning_rate must be a number above 0, not {short_repr(value)}", "out-of-range")
@@ -258,7 +257,7 @@ def checked_rate(value: object) -> float:
 
 
 def generators(seed: int) -> list[np.random.Generator]:
-    """Return the three random generators of a run: for the initial weights, the batches and stochastic rounding."""
-    # independent generators, so that stochastic rounding does not change the batches
+    """Return the three random generators of a training: for the initial weights, the batches and stochastic rounding."""
+    # The generators are independent, so that stochastic rounding does not change the batches.
     sequence = np.random.SeedSequence(whole_number(seed, "seed", at_least=0, at_most=2**63))
     return [np.random.default_rng(child) for child in sequence.spawn(3)]

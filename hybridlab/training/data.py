@@ -1,4 +1,4 @@
-"""The data of training: handwritten digits, of which some are held out for the accuracy, and global batches of the others."""
+"""The data of training. Some handwritten digits are held out to measure the accuracy. The other digits form global batches."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -12,24 +12,24 @@ from hybridlab.arrays import Floats, Frozen, Ints, readonly
 from hybridlab.checks import numbers, random_source, short_repr, whole_number
 from hybridlab.errors import HybridLabError
 
-HELD_OUT = 397  # the number of held-out digits, of 1,797 in all
+HELD_OUT = 397  # number of held-out digits; there are 1,797 digits in total
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class DataSet(Frozen):
-    """Samples to train on and samples held out, with their labels.
+    """Samples for training and held-out samples, with their labels.
 
     Parameters
     ----------
     inputs, held_out_inputs : array, shape (samples, features)
-        Finite numbers. Both have the same number of features.
+        Finite numbers. Both arrays have the same number of features.
     labels, held_out_labels : array, shape (samples,)
         The class of each sample: 0, 1, 2 and so on.
 
     Raises
     ------
     HybridLabError
-        An array has another shape, or holds other values.
+        An array has a wrong shape or wrong values.
     """
 
     inputs: Floats
@@ -69,7 +69,7 @@ def digits(seed: int = 0) -> DataSet:
     Parameters
     ----------
     seed : int
-        Decides which digits are held out.
+        Sets which digits are held out.
 
     Raises
     ------
@@ -87,22 +87,22 @@ def digits(seed: int = 0) -> DataSet:
     """
     images, labels = _images()
     order = np.random.default_rng(whole_number(seed, "seed", at_least=0)).permutation(len(labels))
-    train, held_out = order[:-HELD_OUT], order[-HELD_OUT:]  # no digit is in both
+    train, held_out = order[:-HELD_OUT], order[-HELD_OUT:]  # no digit is in both arrays
     return DataSet(images[train], labels[train], images[held_out], labels[held_out])
 
 
 def batches(samples: int, batch: int, steps: int, rng: np.random.Generator) -> Iterator[Ints]:
-    """Yield ``steps`` global batches; each is an array with the indices of ``batch`` samples.
+    """Yield ``steps`` global batches. A batch is an array with the indices of ``batch`` samples.
 
-    Every pass over the data takes the samples in a new random order. If fewer samples than a batch are left at the end of a pass, this
-    pass does not use them.
+    Every pass over the data takes the samples in a new random order. The last samples of a pass are not used if they are fewer than a
+    batch.
 
     Parameters
     ----------
     samples : int
-        How many samples there are.
+        The number of samples.
     batch : int
-        Samples of a global batch, at most ``samples``.
+        The number of samples in a global batch, at most ``samples``.
     steps : int
         The number of batches.
     rng : numpy.random.Generator
@@ -111,7 +111,7 @@ def batches(samples: int, batch: int, steps: int, rng: np.random.Generator) -> I
     Raises
     ------
     HybridLabError
-        A batch is larger than the data, or an argument is of another type.
+        A batch is larger than the data, or an argument has a wrong type.
 
     Examples
     --------
@@ -126,13 +126,13 @@ def batches(samples: int, batch: int, steps: int, rng: np.random.Generator) -> I
     while True:
         order = rng.permutation(samples)
         for start in range(0, samples - batch + 1, batch):
-            if taken == steps:  # before the yield, because ``steps`` may be 0
+            if taken == steps:  # this test comes before the yield, because ``steps`` may be 0
                 return
             yield order[start : start + batch]
             taken += 1
 
 
-@cache  # one reading of the file for all seeds
+@cache  # all seeds share the images, so the file is read only once
 def _images() -> tuple[Floats, Ints]:
     """Return the digits of scikit-learn, shape (1797, 64), and their labels."""
     try:
@@ -142,11 +142,11 @@ def _images() -> tuple[Floats, Ints]:
             f"the digits come with scikit-learn, which cannot be loaded ({why}): pip install scikit-learn", "not-installed"
         ) from why
     images, labels = load_digits(return_X_y=True)
-    return readonly(images / 16), readonly(labels.astype(np.intp))  # grey values are 0 to 16
+    return readonly(images / 16), readonly(labels.astype(np.intp))  # grey values in the file are 0 to 16
 
 
 def _checked_labels(value: npt.ArrayLike, name: str, samples: int) -> npt.NDArray[Any]:
-    """Return ``value`` as whole numbers from 0, shape (samples,), or raise an error that names it ``name``."""
+    """Return ``value`` as whole numbers from 0, shape (samples,). Errors call the argument ``name``."""
     wanted = f"{name} must be {samples:,} whole numbers from 0, one for each sample, not {short_repr(value)}"
     try:
         array = np.array(value)
@@ -156,6 +156,6 @@ def _checked_labels(value: npt.ArrayLike, name: str, samples: int) -> npt.NDArra
         raise HybridLabError(wanted, "not-a-whole-number")
     if array.shape != (samples,):
         raise HybridLabError(wanted, "wrong-shape")
-    if array.min() < 0 or array.max() >= 2**31:  # unsigned 64-bit labels would become negative
+    if array.min() < 0 or array.max() >= 2**31:  # as signed integers, large unsigned 64-bit labels would become negative
         raise HybridLabError(wanted, "out-of-range")
     return array.astype(np.intp)

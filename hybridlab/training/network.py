@@ -1,4 +1,4 @@
-"""A small network whose layers are spread over stages: its sizes, its parameters, and its activation."""
+"""A small network: its sizes, its parameters, its activation, and the division of its layers into stages."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ class Layer(NamedTuple):
     matrix : array, shape (..., inputs, outputs)
         The weights.
     bias : array, shape (..., 1, outputs)
-        The numbers that are added to the sums.
+        The numbers that are added to input @ matrix.
     """
 
     matrix: Floats
@@ -31,10 +31,10 @@ class Layer(NamedTuple):
 
 @dataclass(frozen=True)
 class Network:
-    """A network of fully connected layers that ends in softmax; layer i turns sizes[i] numbers into sizes[i + 1] numbers.
+    """A network of fully connected layers with softmax at the end. Layer i takes sizes[i] numbers and returns sizes[i + 1] numbers.
 
     A layer multiplies its input by a matrix, adds a bias and applies the activation. The last layer applies softmax instead. All
-    parameters stand in one flat vector, layer by layer. For each layer the matrix comes before the bias.
+    parameters are in one flat vector: first the matrix and then the bias of layer 0, then those of layer 1, and so on.
 
     Parameters
     ----------
@@ -65,7 +65,7 @@ class Network:
             raise HybridLabError(f"{wanted}, not {sizes}", "wrong-length")
         object.__setattr__(self, "sizes", sizes)
         known_name(self.activation, ACTIVATIONS, "activation")
-        whole_number(self.parameters, "the number of parameters")  # raises if there are too many
+        whole_number(self.parameters, "the number of parameters")  # raises an error if there are too many
 
     @property
     def layers(self) -> int:
@@ -78,13 +78,13 @@ class Network:
         return self.count(range(self.layers))
 
     def count(self, layers: Sequence[int]) -> int:
-        """Return the number of parameters of the ``layers``, which are counted from 0."""
+        """Return the number of parameters of these ``layers`` together. Layers are numbered from 0."""
         if any(layer not in range(self.layers) for layer in layers):
             raise HybridLabError(f"the layers of this network are 0 to {self.layers - 1}, not {short_repr(layers)}", "out-of-range")
         return sum((self.sizes[layer] + 1) * self.sizes[layer + 1] for layer in layers)
 
     def stages(self, count: int) -> tuple[range, ...]:
-        """Return the layers of each stage, spread over ``count`` stages as evenly as possible; longer stages come first.
+        """Return the layers of each of ``count`` stages. They are spread as evenly as possible, and stages with more layers come first.
 
         Parameters
         ----------
@@ -109,15 +109,15 @@ class Network:
         return tuple(range(start, end) for start, end in pairwise(ends))
 
     def split(self, flat: Floats, count: int) -> list[Floats]:
-        """Return the parameters of each of ``count`` stages, as views of ``flat``, which has shape (..., parameters)."""
+        """Return the parameters of each of ``count`` stages, as views of ``flat``. ``flat`` has shape (..., parameters)."""
         ends = np.cumsum([self.count(layers) for layers in self.stages(count)])
         return np.split(flat, ends[:-1], axis=-1)
 
     def initial(self, rng: np.random.Generator) -> Floats:
-        """Return random first parameters, shape (parameters,), which do not depend on the number of stages.
+        """Return random initial parameters, shape (parameters,). They do not depend on the number of stages.
 
-        The matrices have normally distributed entries, with variance 2 / (inputs + outputs) for tanh and 2 / inputs for relu. The
-        biases are zero.
+        The entries of matrices are normally distributed, with variance 2 / (inputs + outputs) for tanh and 2 / inputs for relu. Biases are
+        zero.
 
         Parameters
         ----------
@@ -129,7 +129,7 @@ class Network:
         tanh: Glorot and Bengio, AISTATS 2010. relu: He et al., ICCV 2015.
         """
         flat, rng = np.zeros(self.parameters), random_source(rng, "a network")
-        for matrix, _ in self.unpacked(flat):  # views: what is written into a matrix is written into ``flat``
+        for matrix, _ in self.unpacked(flat):  # matrices are views, so writing into a matrix changes ``flat``
             inputs, outputs = matrix.shape
             variance = 2 / (inputs + outputs) if self.activation == "tanh" else 2 / inputs
             matrix[:] = rng.normal(0, np.sqrt(variance), matrix.shape)
@@ -143,12 +143,12 @@ class Network:
         flat : array, shape (..., parameters)
             The parameters of the layers.
         layers : sequence of int, optional
-            The layers whose parameters are in ``flat``; None for all layers.
+            The layers whose parameters are in ``flat``. None means all layers.
 
         Raises
         ------
         HybridLabError
-            ``flat`` has another number of parameters.
+            ``flat`` has a wrong number of parameters.
 
         Examples
         --------
@@ -166,8 +166,8 @@ class Network:
         start = 0
         for layer in chosen:
             inputs, outputs = self.sizes[layer : layer + 2]
-            middle, end = start + inputs * outputs, start + (inputs + 1) * outputs  # the end of the matrix, and of the bias
-            # to split an axis needs no copy, so these are views
+            middle, end = start + inputs * outputs, start + (inputs + 1) * outputs  # where the matrix ends, where the bias ends
+            # numpy can split an axis without a copy, so matrix and bias are views
             matrix = flat[..., start:middle].reshape(*before, inputs, outputs)
             found.append(Layer(matrix, flat[..., middle:end].reshape(*before, 1, outputs)))
             start = end
@@ -190,7 +190,7 @@ class Network:
         return inputs @ last.matrix + last.bias
 
     def accuracy(self, flat: Floats, inputs: Floats, labels: Ints) -> float:
-        """Return the share of samples that are classified correctly, which means that their label has the highest score.
+        """Return the share of samples that are classified correctly: their label has the highest score.
 
         Parameters
         ----------
@@ -202,10 +202,11 @@ class Network:
             The class of each sample, a whole number from 0.
         """
         inputs, labels = self.samples(inputs, labels)
-        return float((self.scores(flat, inputs).argmax(axis=-1) == labels).mean())  # softmax would not change the order of scores
+        # softmax is not needed, because it does not change which score is highest
+        return float((self.scores(flat, inputs).argmax(axis=-1) == labels).mean())
 
     def readable(self, inputs: Any) -> Floats:
-        """Return ``inputs`` if they are numbers of shape (..., samples, features) for this network, or raise an error."""
+        """Return ``inputs`` if they are numbers of shape (..., samples, features) for this network. Otherwise raise an error."""
         if len(_shape(inputs)) < 2 or inputs.shape[-1] != self.sizes[0] or inputs.dtype.kind not in "iuf":
             wanted = f"inputs must be an array of numbers, shape (..., samples, {self.sizes[0]})"
             raise HybridLabError(f"{wanted}, not {_shape_and_type(inputs)}", "wrong-shape")
@@ -213,7 +214,7 @@ class Network:
         return found
 
     def samples(self, inputs: Any, labels: Any) -> tuple[Floats, Ints]:
-        """Return inputs (..., samples, features) and labels (..., samples) if they fit this network, or raise an error."""
+        """Return inputs, shape (..., samples, features), and labels, shape (..., samples). Raise an error for wrong shapes or labels."""
         inputs = self.readable(inputs)
         wanted = f"labels must be an array of whole numbers from 0 to {self.sizes[-1] - 1}, shape {inputs.shape[:-1]}, one for each sample"
         if _shape(labels) != inputs.shape[:-1] or labels.dtype.kind not in "iu":
@@ -229,15 +230,15 @@ def activated(sums: Floats, activation: str) -> Floats:
 
 
 def slope(outputs: Floats, activation: str) -> Floats:
-    """Return the derivative of the activation where its value equals ``outputs``; for relu it is 0 at 0."""
+    """Return the derivative of the activation where the activation equals ``outputs``. For relu, it is 0 if the output is 0."""
     return 1 - outputs * outputs if activation == "tanh" else (outputs > 0).astype(np.float64)
 
 
 def _shape(value: Any) -> tuple[int, ...]:
-    """Return the shape of an array; () for other objects, which is never the shape that is wanted."""
+    """Return the shape of an array. For other objects return (), which is never a right shape here."""
     return value.shape if isinstance(value, np.ndarray) else ()
 
 
 def _shape_and_type(value: Any) -> str:
-    """Return the words for an array or another object in an error."""
+    """Return words for an error: the shape and type of an array, or a short form of any other object."""
     return f"shape {value.shape} of {value.dtype}" if isinstance(value, np.ndarray) else short_repr(value)

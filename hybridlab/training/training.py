@@ -1,4 +1,4 @@
-"""Training on K stages x D replicas: operations run one by one, and ring all-reduces in a wire format average the gradients."""
+"""Training on K stages x D replicas. Operations run one by one, and ring all-reduces average the gradients."""
 
 from collections.abc import Callable
 from typing import Any
@@ -40,14 +40,14 @@ def train(
     every: int | None = None,
     progress: Progress | None = None,
 ) -> Trained:
-    """Return the network after ``steps`` of SGD on ``replicas`` pipelines that each run ``schedule``.
+    """Return the network after ``steps`` steps of SGD on ``replicas`` pipelines that each run ``schedule``.
 
-    A step cuts a global batch into equal parts, one for each microbatch of each replica. It runs the operations of the schedule one by
-    one in the order of their slots. Then it averages the gradients of every stage over the ranks that hold the stage. Each stage has one
-    :func:`~hybridlab.collectives.ring_all_reduce`. Last, each rank updates its own weights. With two copies of the weights, both copies
-    of every replica take part in the ring, each with the gradients of its own microbatches.
+    A step does four things. (1) It cuts a global batch into equal microbatches for all replicas. (2) It runs the operations of the schedule
+    one by one in the order of their slots. (3) For each stage, one :func:`~hybridlab.collectives.ring_all_reduce` averages the gradients
+    over the ranks that hold the stage. (4) Each rank updates its own weights. With two copies of the weights, both copies of every replica
+    take part in the ring. Each copy has the gradients of its own microbatches.
 
-    All computing is in float64, so that any larger difference from training on one device comes from the wire format.
+    All numbers are float64. Training on one device gives almost the same result; any larger difference comes from the wire format.
 
     Parameters
     ----------
@@ -56,21 +56,21 @@ def train(
     replicas : int
         The number of pipelines.
     wire : WireFormat
-        The format of the messages of the ring.
+        The format of the messages in the ring.
     error_feedback : bool
         Whether each rank stores its rounding errors and adds them to its gradients in the next step.
     all_reduce : callable, optional
-        A function that replaces the ring. It takes the gradients of one stage, shape (holders, parameters), where the holders are the
-        ranks that hold the stage. It returns the average for each holder in the same shape.
+        A function that replaces the ring. It takes the gradients of one stage, shape (holders, parameters). The holders are the ranks that
+        hold the stage. The function returns the average for each holder, in the same shape.
     run_pipeline : callable, optional
         A function that replaces the executor: ``run_pipeline(orders, forward, backward, inputs)`` runs the operations of one replica.
-        It gets the line of operations of each device, the two functions of :func:`stage_functions` and a list with the samples of each
-        microbatch. It returns the sum of the losses, and a list with the sum of the weight gradients of each stage. The schedule must
-        have stage d on device d and whole backwards.
+        ``orders`` has a line of text with the operations of each device. ``forward`` and ``backward`` are the two functions of
+        :func:`stage_functions`. ``inputs`` is a list with the samples of each microbatch. The function returns the sum of the losses, and
+        a list with the sum of the weight gradients of each stage. The schedule must have stage d on device d and only full backwards.
     by_label : bool
-        Whether every global batch is sorted by label before it is cut, so that replicas see different digits.
+        Whether every global batch is sorted by label before it is cut. The replicas then get different digits.
     network, data, batch, steps, learning_rate, seed, every, progress
-        As for :func:`train_alone`. For the same arguments both functions start from the same weights and take the same batches.
+        As for :func:`train_alone`. With the same arguments, both functions start from the same weights and take the same batches.
 
     Returns
     -------
@@ -80,8 +80,8 @@ def train(
     Raises
     ------
     HybridLabError
-        The batch cannot be cut into equal microbatches, or there are more stages than layers. Or the wire format cannot carry a
-        gradient, or training diverges.
+        The batch cannot be cut into equal microbatches, there are more stages than layers, the wire format cannot carry a gradient, or
+        training diverges.
 
     Examples
     --------
@@ -95,7 +95,7 @@ def train(
     data = data_for(network, data)
     shape = shape_of_labels(whole_number(batch, "batch"), whole_number(replicas, "replicas"), schedule.microbatches)
     for_weights, for_batches, for_wire = generators(seed)
-    # shape (replicas x copies, parameters): all of them start from the same weights
+    # shape (replicas x copies, parameters); all rows start with the same weights
     start = np.tile(network.initial(for_weights), (holders(schedule, shape[0]).shape[1], 1))
     weights = [stage.copy() for stage in network.split(start, schedule.stages)]  # split returns views of one array
     rings = _StageRings(wire, error_feedback, all_reduce, weights, for_wire)
@@ -105,13 +105,13 @@ def train(
         if by_label:
             chosen = chosen[np.argsort(data.labels[chosen], kind="stable")]
         inputs, labels = data.inputs[chosen].reshape(*shape, -1), data.labels[chosen].reshape(shape)
-        with np.errstate(all="ignore"):  # numbers that are no longer finite are refused below
+        with np.errstate(all="ignore"):  # the check below raises an error for numbers that are not finite
             losses, gradients, peaks = run_step(weights, inputs, labels)
-        log.must_be_finite(losses)  # before the ring, which would blame the wire format
+        log.must_be_finite(losses)  # before the ring, because its error would name the wire format as the cause
         for stage, rows in enumerate(gradients):
             weights[stage] = weights[stage] - rate * rings.average(stage, rows)
         all_weights = np.concatenate(weights, axis=1)
-        spread.append(np.ptp(all_weights, axis=0).max())  # largest minus smallest value of each weight over the rows
+        spread.append(np.ptp(all_weights, axis=0).max())  # for each weight, the largest minus the smallest value in all rows
         log.add(float(losses.mean()), all_weights)
     return Trained(
         network,
@@ -125,7 +125,7 @@ def train(
 
 
 def _step_of(schedule: Schedule, network: Network, run_pipeline: RunPipeline | None) -> Callable[..., _Step]:
-    """Return the function that runs one step: it takes weights, inputs and labels, and returns losses, gradients and peaks."""
+    """Return the function that runs one step. It takes weights, inputs and labels, and returns losses, gradients and peaks."""
     if run_pipeline is not None:
         if not callable(run_pipeline):
             raise HybridLabError(f"run_pipeline is a function, or None for the executor, not {short_repr(run_pipeline)}", "wrong-type")
@@ -142,7 +142,7 @@ def _step_of(schedule: Schedule, network: Network, run_pipeline: RunPipeline | N
 
 
 def in_running_order(schedule: Schedule) -> tuple[Op, ...]:
-    """Return the operations of all devices in the order of their slots, in which the input of each operation exists in time.
+    """Return the operations of all devices in the order of their slots. In this order, each operation comes after its input.
 
     Parameters
     ----------
@@ -161,7 +161,9 @@ def in_running_order(schedule: Schedule) -> tuple[Op, ...]:
 
 
 def equal_batch(schedule: Schedule, replicas: int) -> int:
-    """Return the largest global batch up to 128 that can be cut into equal microbatches, or else the smallest above 128.
+    """Return the largest multiple of (replicas x microbatches) up to 128, or the smallest multiple if all are above 128.
+
+    A global batch of this size can be cut into equal microbatches.
 
     >>> from hybridlab.schedules import build
     >>> equal_batch(build("1f1b", 3, 6), 4), equal_batch(build("1f1b", 3, 60), 4)
@@ -173,7 +175,7 @@ def equal_batch(schedule: Schedule, replicas: int) -> int:
 
 
 class _StageRings:
-    """The all-reduces of all stages, and the residuals of error feedback, which one step leaves for the next."""
+    """The all-reduces of all stages. The object stores the residuals of error feedback from one step for the next step."""
 
     def __init__(
         self, wire: WireFormat, error_feedback: bool, all_reduce: AllReduce | None, weights: list[Floats], rng: np.random.Generator
@@ -189,7 +191,7 @@ class _StageRings:
 
     @property
     def bytes_sent(self) -> int | None:
-        """Bytes of the last step, all stages together; None if a function of the caller replaces the ring."""
+        """Bytes that all stages together sent in the last step. None if a function of the caller replaces the ring."""
         return sum(self.sent) if self.all_reduce is None else None
 
     def average(self, stage: int, gradients: Floats) -> Floats:
@@ -200,7 +202,7 @@ class _StageRings:
                 self.residuals[stage] = result.residual.astype(np.float64, copy=False)
             self.sent[stage] = int(result.bytes_sent.sum())
             return result.values.astype(np.float64, copy=False)
-        # read-only, so that a function that adds in place fails instead of changing the gradients
+        # The gradients are read-only, so that a function that adds in place raises an error instead of changing the gradients.
         averages = numbers(self.all_reduce(readonly(gradients)), "the result of all_reduce")
         if averages.shape != gradients.shape:
             wanted = f"all_reduce must return an average for each holder, shape {gradients.shape}"
@@ -209,7 +211,7 @@ class _StageRings:
 
 
 def must_be_one_pipeline(schedule: Any) -> None:
-    """Raise unless ``schedule`` is the schedule of one pipeline."""
+    """Raise an error if ``schedule`` is not the schedule of one pipeline."""
     if not isinstance(schedule, Schedule) or isinstance(schedule, Replicated):
         raise HybridLabError(
             f"training takes the Schedule of one pipeline, such as build('1f1b', 4, 8), not {short_repr(schedule)}", "not-a-schedule"
@@ -217,7 +219,7 @@ def must_be_one_pipeline(schedule: Any) -> None:
 
 
 def shape_of_labels(batch: int, replicas: int, microbatches: int) -> tuple[int, int, int]:
-    """Return (replicas, microbatches, samples of a microbatch), or raise an error if the batch cannot be cut into equal parts."""
+    """Return (replicas, microbatches, samples of a microbatch). Raise an error if the batch cannot be cut into equal microbatches."""
     parts = replicas * microbatches
     if batch % parts:
         below = batch - batch % parts
