@@ -78,7 +78,7 @@ def fill_canvas(exported: Path, marks: Sequence[Marks], out: Path, *, column: st
     labs = {each.lab for each in sorted_marks}
     if len(labs) != 1:
         raise HybridLabError(
-            f"a column takes the marks of one lab, but these marks are of {', '.join(sorted(labs)) or 'no lab'}", "several-labs"
+            f"a column takes the marks of one lab, but the labs of these marks are: {', '.join(sorted(labs)) or 'none'}", "several-labs"
         )
     table = _Table(exported)
     place = _column_of(table.values[0], labs.pop(), column)

@@ -140,7 +140,7 @@ def grade_all(
             for done in as_completed(waiting):
                 yield _save(done.result(), records)
         except BrokenProcessPool:
-            why = "a process of the grader was killed; perhaps there is not enough memory for this number of --jobs."
+            why = "a process of the grader was killed from outside: is there enough memory for --jobs?"
             raise HybridLabError(f"{why} Run the same command again: it grades the submissions that remain", "grader-ended") from None
         finally:
             pool.shutdown(cancel_futures=True)  # after Ctrl-C, grade no further submissions

@@ -1,7 +1,7 @@
 """Probes: attempts to do what a sandbox forbids. Each function returns True if its attempt succeeds.
 
-No probe does harm, even if it succeeds. A worker runs this file as a cell, so the file imports nothing of hybridlab. A canary
-is a file outside the sandbox.
+No probe does harm, even if it succeeds. A worker runs this file as a cell, so the file imports nothing of hybridlab. A canary is
+a file outside the sandbox.
 """
 
 import contextlib
