@@ -92,7 +92,8 @@ def optimum(schedule: Schedule, costs: Costs, *, seconds: float = 10.0, workers:
     start, least = _shortest_starts(_job_shop(schedule, costs, ticks, bound, capacity, fits), seconds, workers)
     if start is None:
         if not fits:
-            raise HybridLabError(f"no order that keeps to this memory was found in {seconds:g} seconds: give it more", "no-order-found")
+            message = f"no order within this memory was found in {seconds:g} seconds: give more seconds or more memory"
+            raise HybridLabError(message, "no-order-found")
         return Optimum(schedule, own, max(bound, least / ticks), proven=False)
     rows = np.lexsort((start, schedule.device))
     orders = [[schedule.ops[row] for row in rows[schedule.device[rows] == device]] for device in range(schedule.devices)]
@@ -129,7 +130,7 @@ def _refuse_unsolvable(schedule: Schedule, costs: Costs) -> None:
         message = f"{schedule.kind.size:,} operations are too many: the search for the shortest order takes at most {MOST_OPERATIONS:,}"
         raise UnsupportedSize(f"{message}; take fewer microbatches or devices, or lower_bound", "too-large")
     if schedule.pairs.size and costs.overlap.any():
-        message = "the shortest order is not known for overlapped pairs; take lower_bound, or costs with overlap 0"
+        message = "the solver cannot handle overlapped pairs: take lower_bound, or costs with overlap 0"
         raise HybridLabError(message, "overlapped-pairs")
 
 
@@ -138,7 +139,7 @@ def _ticks_per_unit(schedule: Schedule, costs: Costs) -> int:
     alone = durations(schedule, costs)
     if not alone.all():
         op = schedule.ops[int(np.flatnonzero(alone == 0)[0])]
-        message = f"the shortest order needs operations that take time, but {op.words} takes 0: give it some, such as 0.001"
+        message = f"{op.words} takes the time 0, but the solver needs times above 0: give a short time, such as 0.001"
         raise HybridLabError(message, "too-small")
     ticks = 1
     for time in np.unique(np.append(alone, latencies(schedule, costs))).tolist():
@@ -152,7 +153,7 @@ def _ticks_per_unit(schedule: Schedule, costs: Costs) -> int:
 
 def _uncountable(message: str, code: str) -> HybridLabError:
     """Return the error for times that cannot be counted in whole ticks."""
-    return HybridLabError(f"the solver counts in whole numbers, and {message}: round the costs, such as to two decimals", code)
+    return HybridLabError(f"{message}, but the solver calculates with whole numbers: round the costs, for example to two decimals", code)
 
 
 def _job_shop(schedule: Schedule, costs: Costs, ticks: int, bound: float, capacity: Ints, fits: bool) -> _JobShop:
@@ -172,7 +173,7 @@ def _job_shop(schedule: Schedule, costs: Costs, ticks: int, bound: float, capaci
     # fits into any memory.
     horizon = timeline.makespan if fits else duration.sum() + latency.sum()
     if horizon * ticks > MOST_TICKS:
-        raise _uncountable(f"a step of these costs has more than {MOST_TICKS:,}", "too-large")
+        raise _uncountable(f"with these costs a step has more than {MOST_TICKS:,} ticks", "too-large")
     return _JobShop(
         schedule,
         in_ticks(duration),

@@ -197,7 +197,7 @@ def _hops_of_ring(nbytes: Counts, record: Real | None) -> tuple[Hop, ...]:
     """Return the 2 (ranks - 1) steps. ``nbytes`` has the bytes of each chunk's message. ``record`` is None, or the recorded numbers."""
     ranks = nbytes.size
     if 2 * ranks * ranks > MOST_CELLS:
-        raise HybridLabError(f"{2 * (ranks - 1):,} hops of {ranks:,} messages do not fit in memory: look at fewer ranks", "too-large")
+        raise HybridLabError(f"{2 * (ranks - 1):,} hops of {ranks:,} messages do not fit in memory: take fewer ranks", "too-large")
     sender = readonly(np.arange(ranks))
     receiver = readonly((sender + 1) % ranks)
     hops = []

@@ -31,7 +31,7 @@ def checked_times(given: dict[str, Any]) -> dict[str, Floats]:
     for name, whole in SHARES.items():
         most = arrays[name].max() if arrays[name].size > 1 else arrays[name].item()
         if most > 1:
-            raise HybridLabError(f"{name} is a part of {whole}, from 0 to 1, not {most}", "out-of-range")
+            raise HybridLabError(f"{name} must be a share of {whole}, from 0 to 1, not {most}", "out-of-range")
     return arrays
 
 
@@ -54,8 +54,8 @@ def _ambiguous(name: str, value: Any, shape: tuple[int, ...]) -> str:
     if name == "p2p" and len(shape) == 1:
         return f"p2p = {short_repr(value)} can be read in two ways, so write what you mean: {READINGS}"
     if name == "p2p":
-        return f"the last axis of p2p, the devices, has length 1, not {shape[-1]}: {READINGS}"
-    return f"overlap holds for all devices, so its last axis has length 1, not {shape[-1]}: [[0], [0.5], [1]] are three settings"
+        return f"the last axis of p2p is for devices and must have length 1, not {shape[-1]}: {READINGS}"
+    return f"overlap is one value for all devices: its last axis must have length 1, not {shape[-1]}; [[0], [0.5], [1]] are three settings"
 
 
 def device_numbers(value: Any, name: str) -> Ints:
@@ -65,7 +65,7 @@ def device_numbers(value: Any, name: str) -> Ints:
     given = times(value, name)
     devices = given.astype(np.intp) if given.ndim == 1 and (given <= LARGEST).all() else np.zeros(0, dtype=np.intp)
     if not np.array_equal(devices, given):
-        raise HybridLabError(f"{name} must be numbers of devices in a row, such as [0, 1], not {short_repr(value)}", "not-a-list")
+        raise HybridLabError(f"{name} must be a list of device numbers, such as [0, 1], not {short_repr(value)}", "not-a-list")
     return devices
 
 
@@ -102,14 +102,16 @@ def settings_and_places(shapes: dict[str, tuple[int, ...]], between: Floats | No
     message = ", ".join(f"{name} {length}" for name, length in lengths.items())
     if len(set(lengths.values())) > 1:
         raise HybridLabError(
-            f"the last axis is the {per}s and must agree, but has: {message}; for settings use an axis before it", "does-not-fit"
+            f"the last axes are for {per}s and must have equal lengths, but have: {message}; for settings use an axis before the last",
+            "does-not-fit",
         )
     settings = {name: shape[:-1] for name, shape in shapes.items()}
     try:
         return np.broadcast_shapes(*settings.values()), places
     except ValueError:
         message = ", ".join(f"{name} {shape}" for name, shape in settings.items())
-        raise HybridLabError(f"the axes before the last are the settings and must agree, but are: {message}", "does-not-fit") from None
+        message = f"the axes before the last are for settings and must fit together, but have shapes: {message}"
+        raise HybridLabError(message, "does-not-fit") from None
 
 
 def latencies_of(between: Floats, sender: Ints, receiver: Ints) -> Floats:
@@ -158,5 +160,5 @@ def number_of_devices(own: int | None, of: int | None) -> int:
             "these costs are the same for all devices: give the number of devices, as in slower([0], 1.5, of=4)", "missing-argument"
         )
     if own not in (None, number):
-        raise HybridLabError(f"these costs are for {own} devices, not {number}: leave out the argument of", "conflicting-arguments")
+        raise HybridLabError(f"these costs are for {own} devices, not {number}: leave out the argument 'of'", "conflicting-arguments")
     return number

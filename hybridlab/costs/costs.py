@@ -109,7 +109,7 @@ class Costs(Frozen):
         between = None if p2p_between is None else readonly(checking.latencies_between(p2p_between))
         unit, per = unit_of_time(unit), known_name(per, ("device", "stage"), "value of per")
         if between is not None and (values["p2p"].size > 1 or values["p2p"].any()):
-            raise HybridLabError("give p2p or p2p_between, not both: each says how long the messages take", "conflicting-arguments")
+            raise HybridLabError("give p2p or p2p_between, not both: each is the latency of messages", "conflicting-arguments")
         batch, places = checking.settings_and_places({name: array.shape for name, array in values.items()}, between, per)
         self.__dict__.update(values, p2p_between=between, unit=unit, per=per, _batch=batch, _places=places)
 
@@ -234,7 +234,7 @@ class Costs(Frozen):
         """
         devices, chunks = whole_number(devices, f"{self.per}s"), whole_number(chunks, "chunks")
         if self.per == "stage" and chunks > 1:
-            raise HybridLabError("times per stage are those of one chunk: leave chunks out", "conflicting-arguments")
+            raise HybridLabError("times per stage are times of one chunk: leave out the argument chunks", "conflicting-arguments")
         count = self.devices if self.per == "device" else self.stages
         if count not in (None, devices):  # None: any number of devices has these times
             checking.refuse_size(count, devices, self.per, links=self.p2p_between is not None)
@@ -361,11 +361,11 @@ class Costs(Frozen):
         array([10., 15.])
         """
         if self.per == "stage":
-            raise HybridLabError("these times are per stage, and a device has several: multiply the times of its stages", "per-stage")
+            raise HybridLabError("these times are per stage, not per device: multiply the times of the device's stages", "per-stage")
         number = checking.number_of_devices(self.devices, of)
         by = times(factor, "factor")
         if by.ndim:
-            raise HybridLabError(f"factor must be one number for all the devices named, not {short_repr(factor)}", "wrong-shape")
+            raise HybridLabError(f"factor must be one number for all the given devices, not {short_repr(factor)}", "wrong-shape")
         scale = np.ones(number)
         for device in each_of(devices, "devices must be a list of devices, such as [0]"):
             scale[whole_number(device, "device", at_least=0, at_most=number - 1)] = (

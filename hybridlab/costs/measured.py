@@ -37,7 +37,7 @@ def times_in_file(path: str | PathLike[str]) -> dict[str, list[float] | float]:
         except HybridLabError as why:
             raise HybridLabError(f"line {number}, column 1: {why}", why.code) from None
         if kind in found:
-            raise HybridLabError(f"line {number}, column 1: there is a line {kind} already: give each kind of time once", "duplicate-name")
+            raise HybridLabError(f"line {number}, column 1: the file has two lines {kind}: give each kind of time once", "duplicate-name")
         if len(cells) > len(names) + 1:
             message = f"line {number} has {len(cells)} cells, but line {heading[0]} has {len(names) + 1}"
             raise HybridLabError(f"{message}: give one time for each stage", "ragged")
@@ -114,12 +114,12 @@ def _arguments(found: dict[str, list[float]]) -> dict[str, list[float] | float]:
         raise HybridLabError("there is no line forward: give a time for each stage, as in forward,10,12", "missing-time")
     if not given & {"backward", "input_gradient"}:
         message = "there is no line backward"
-        raise HybridLabError(f"{message}: give it, or its parts in lines input_gradient and weight_gradient", "missing-time")
+        raise HybridLabError(f"{message}: give a line backward, or the two lines input_gradient and weight_gradient", "missing-time")
     if "input_gradient" in given and "weight_gradient" not in given:
         raise HybridLabError("there is a line input_gradient without a line weight_gradient: give both", "missing-time")
     if {"backward", "input_gradient"} <= given or {"weight_gradient", "weight_share"} <= given:
-        message = "two lines say the same: give backward, or backward and weight_gradient, or backward and weight_share"
-        raise HybridLabError(f"{message}, or input_gradient and weight_gradient", "conflicting-arguments")
+        message = "two lines say the same: give one of these: backward; backward and weight_gradient; backward and weight_share"
+        raise HybridLabError(f"{message}; input_gradient and weight_gradient", "conflicting-arguments")
     arguments: dict[str, list[float] | float] = {"forward": found["forward"]}
     weight = found.get("weight_gradient")
     backward = found.get("backward") or [sum(parts) for parts in zip(found["input_gradient"], weight or [], strict=True)]
@@ -128,7 +128,8 @@ def _arguments(found: dict[str, list[float]]) -> dict[str, list[float] | float]:
         longer = next((place for place, (whole, part) in enumerate(zip(backward, weight, strict=True)) if part > whole), None)
         if longer is not None:
             message = (
-                f"weight_gradient is a part of backward, but in column {longer + 2} it takes {weight[longer]:g} of {backward[longer]:g}"
+                f"in column {longer + 2} weight_gradient is {weight[longer]:g} and backward is {backward[longer]:g}: "
+                "a backward contains its weight gradient, so it cannot be shorter"
             )
             raise HybridLabError(message, "out-of-range")
         # for a backward that takes no time, the share does not matter

@@ -49,7 +49,7 @@ def observe_costs(timeline: Timed, per: str, links: bool, weight_share: float) -
     per, links = known_name(per, ("device", "stage"), "value of per"), true_or_false(links, "links")
     share = one_time(weight_share, "weight_share")
     if share > 1:
-        raise HybridLabError(f"weight_share is a part of the backward, from 0 to 1, not {share}", "out-of-range")
+        raise HybridLabError(f"weight_share must be a share of the backward, from 0 to 1, not {share}", "out-of-range")
     schedule, takes = timeline.schedule, timeline.end - timeline.start
     place = schedule.device if per == "device" else schedule.stage
     parts = schedule.chunks if per == "device" else 1  # the time of a device is the time of all its chunks

@@ -67,7 +67,7 @@ def one_f_one_b_makespan(devices: int, microbatches: int, forward: float, backwa
     devices, microbatches = sizes(devices, microbatches)
     forward, backward, p2p = single_times(forward, backward, p2p)
     if p2p and microbatches % devices:
-        raise outside_range("1F1B with latency", f"microbatches a multiple of devices, not {microbatches} of {devices}")
+        raise outside_range("1F1B with latency", f"a number of microbatches that is divisible by the {devices} devices, not {microbatches}")
     # the number of latencies during which devices wait; a single device sends no messages
     messages = 2 * (devices - 1) * microbatches / devices + 2 * (devices - 2) if devices > 1 else 0
     return (microbatches + devices - 1) * (forward + backward) + messages * p2p

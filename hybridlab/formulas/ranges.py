@@ -13,7 +13,7 @@ def sizes(devices: int, microbatches: int, whole_groups: str = "") -> tuple[int,
     """
     devices, microbatches = whole_number(devices, "devices"), whole_number(microbatches, "microbatches")
     if whole_groups and microbatches % devices:
-        raise outside_range(whole_groups, f"microbatches a multiple of devices, not {microbatches} of {devices}")
+        raise outside_range(whole_groups, f"a number of microbatches that is divisible by the {devices} devices, not {microbatches}")
     return devices, microbatches
 
 
@@ -21,7 +21,7 @@ def single_times(*values: float) -> tuple[float, ...]:
     """Return each value as a float. Raise an error if a value is not a single finite time."""
     checked = [times(value, "a closed form's times") for value in values]
     if any(value.ndim for value in checked):  # an array would mean unequal stages
-        message = "a closed form takes one number for each time: uniform stages, one setting"
+        message = "a closed form is for equal stages and one setting: give one number for each time"
         raise UnsupportedSize(message, "several-settings")
     return tuple(float(value) for value in checked)
 

@@ -140,10 +140,10 @@ def checked_slots(slots: npt.ArrayLike) -> Ints:
 
 def devices_of(device_of: Iterable[int], lines: int) -> tuple[int, ...]:
     """Return the device of every line as an int; raise an error if there is not one device for each line."""
-    each = each_of(device_of, "device_of must be one device a stage")
+    each = each_of(device_of, "device_of must have one device for each stage")
     devices = tuple(whole_number(device, "a stage's device", at_least=0, at_most=lines - 1) for device in each)
     if len(devices) != lines:
-        raise HybridLabError(f"device_of must be one device a stage: {lines} stages, but {len(devices)} devices", "wrong-length")
+        raise HybridLabError(f"device_of must have one device for each of the {lines} stages, not {len(devices)}", "wrong-length")
     return devices
 
 

@@ -46,7 +46,9 @@ def read_orders(orders: Iterable[Iterable[Op | str | tuple[Op | str, ...]]]) -> 
     try:
         listed = [_list_order(order) for order in ([orders] if isinstance(orders, str) else orders)]
     except TypeError:
-        raise InvalidSchedule(f"orders must be one sequence of operations a device, not {short_repr(orders)}", "not-a-list") from None
+        raise InvalidSchedule(
+            f"orders must have a sequence of operations for each device, not {short_repr(orders)}", "not-a-list"
+        ) from None
     return tuple(tuple(_read_turn(turn, device, position) for position, turn in enumerate(order)) for device, order in enumerate(listed))
 
 

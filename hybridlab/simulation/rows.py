@@ -81,7 +81,7 @@ def _require_pairs_and_messages(schedule: Operations, durations: Floats, latenci
     for first in schedule.pairs.tolist():
         if (durations[..., first] != durations[..., first + 1]).any():
             pair = f"{schedule.ops[first]} and {schedule.ops[first + 1]}"
-            raise HybridLabError(f"{pair} are an overlapped pair: give both the same duration, that of the pair", "unequal-pair")
+            raise HybridLabError(f"{pair} are an overlapped pair: give both the duration of the pair", "unequal-pair")
     without = np.flatnonzero(~schedule.crosses & (latencies > 0).reshape(-1, schedule.kind.size).any(axis=0))
     if without.size:
         op = schedule.ops[int(without[0])]

@@ -47,7 +47,7 @@ def recomputed_peak(schedule: Schedule, kept: float) -> Floats:
         raise HybridLabError(f"schedule must be a Schedule, such as build('1f1b', 2, 4), not {short_repr(schedule)}", "not-a-schedule")
     share = times(kept, "kept")
     if share.ndim or share > 1:
-        raise HybridLabError(f"kept is the part of an activation that stays, from 0 to 1, not {short_repr(kept)}", "out-of-range")
+        raise HybridLabError(f"kept must be a share of the activation, from 0 to 1, not {short_repr(kept)}", "out-of-range")
     kind = schedule.kind
     ends = (kind == B) | (kind == W)
     # The running sums go through the rows of all devices. Each device frees all its activations, so a sum is 0 again where the rows of the

@@ -91,7 +91,7 @@ def holders(schedule: Schedule, replicas: int) -> Ints:
         twice = devices[1:][np.diff(devices) == 0]
         if twice.size:
             message = f"device {twice[0]} holds stage {stage} in two copies of the weights"
-            advice = "gradients are averaged between devices, so let each copy of a stage have a device of its own"
+            advice = "gradients are averaged between devices, so put the copies of a stage on different devices"
             raise HybridLabError(f"{message}: {advice}", "two-copies-on-a-device")
     # shape (stages, replicas, copies)
     ranks = paths.T[:, None] + schedule.devices * np.arange(whole_number(replicas, "replicas"))[:, None]

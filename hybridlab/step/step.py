@@ -307,12 +307,12 @@ def _ring_step(
         raise HybridLabError(f"wire must be a WireFormat, such as FP16, not {short_repr(wire)}", "wrong-type")
     if ring_step is not None and (link is not None or gradient_bytes is not None):
         raise HybridLabError(
-            "give ring_step, or link with gradient_bytes, not both: each says how long a step of the ring takes", "conflicting-arguments"
+            "give ring_step, or link and gradient_bytes, but not both: each sets the time of a ring step", "conflicting-arguments"
         )
     if (link is None) != (gradient_bytes is None):
         missing = "gradient_bytes" if gradient_bytes is None else "link"
         raise HybridLabError(
-            f"link and gradient_bytes belong together, and {missing} is missing: a step takes latency + bytes / bandwidth",
+            f"{missing} is missing: a ring step takes latency + bytes / bandwidth, so give both link and gradient_bytes",
             "missing-argument",
         )
     if link is None:

@@ -80,7 +80,7 @@ class _Reader:
                 self.at += 1
         if not found:
             keys = ", ".join(list(about)[:8]) or "nothing"
-            raise HybridLabError(f"{self.name} has no list traceEvents, but {keys}: {_WANTED}", "not-a-trace")
+            raise HybridLabError(f"{self.name} has no list traceEvents, only {keys}: {_WANTED}", "not-a-trace")
         return about
 
     def read_events(self, may_end: bool = False) -> None:

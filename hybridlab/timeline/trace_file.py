@@ -141,7 +141,7 @@ def _nothing_found(recordings: Sequence[Recording], pattern: re.Pattern[str] | N
     wanted = "is named like 0F1 or PP:0F1" if pattern is None else f"matches the pattern {short_repr(pattern.pattern)}"
     where = recordings[0].name if len(recordings) == 1 else f"these {len(recordings)} files"
     advice = "give a pattern with the groups kind, stage and microbatch"
-    return f"no event in {where} {wanted}. The names there are: {names}: {advice}"
+    return f"no event in {where} {wanted}. The names of the events are: {names}. Please {advice}"
 
 
 def _sort_ranks(ranks: Sequence[Rank]) -> list[Rank]:
@@ -199,7 +199,7 @@ def _choose_step(ranks: Sequence[Rank], step: int | None) -> list[Rank]:
     for rank in ranks:
         for op in (op for each in rank.slices for op in each.ops):
             if rank_of.setdefault(op, rank.label) != rank.label:
-                message = f"{op} is on {rank_of[op]} and on {rank.label}: give the ranks of one pipeline, without its replicas"
+                message = f"{op} is on {rank_of[op]} and on {rank.label}: give the files of one pipeline only, without its replicas"
                 raise HybridLabError(message, "doubled-operation")
             runs[op] += 1
     steps = Counter(runs.values()).most_common(1)[0][0]  # the most frequent number of runs is the number of steps

@@ -136,7 +136,7 @@ def accuracy_check(
         raise HybridLabError("an accuracy check needs at least one format and one seed", "empty")
     if progress is not None and not callable(progress):
         raise HybridLabError(
-            f"progress is a function of two numbers, the runs done and all runs, or None, not {short_repr(progress)}",
+            f"progress must be None or a function of two numbers (runs done, total runs), not {short_repr(progress)}",
             "wrong-type",
         )
     batch = equal_batch(schedule, replicas) if batch is None else batch

@@ -201,7 +201,7 @@ class Log:
     def __init__(self, network: Network, data: DataSet, steps: int, every: int | None, progress: Progress | None) -> None:
         if progress is not None and not callable(progress):
             raise HybridLabError(
-                f"progress is a function of two numbers, the steps done and all steps, or None, not {short_repr(progress)}",
+                f"progress must be None or a function of two numbers (steps done, total steps), not {short_repr(progress)}",
                 "wrong-type",
             )
         self.network, self.data, self.steps, self.progress = network, data, steps, progress
@@ -226,7 +226,7 @@ class Log:
     def must_be_finite(self, *arrays: float | Floats) -> None:
         """Raise :class:`HybridLabError` if a number is not finite. Training has then diverged."""
         if not all(np.isfinite(array).all() for array in arrays):
-            diverges = f"training diverges: in step {len(self.losses) + 1} numbers are no longer finite"
+            diverges = f"training diverges: in step {len(self.losses) + 1} a number is not finite"
             raise HybridLabError(f"{diverges}; try a smaller learning_rate", "diverged")
 
     def columns(self) -> tuple[Floats, Ints, Floats]:

@@ -70,12 +70,12 @@ class Executor:
         cut = network.stages(len(self.device_of) // self.copies)
         self._depth = len(cut)  # number of stages of one copy
         if len(self.device_of) % self.copies:
-            wanted = f"device_of must name equally many devices for each of {self.copies} copies"
+            wanted = f"device_of must have the same number of stages for each of the {self.copies} copies of the weights"
             raise HybridLabError(f"{wanted}, not {short_repr(self.device_of)}", "not-divisible")
         for first in range(0, len(self.device_of), self._depth):  # check the devices of each copy
             counts = np.bincount(self.device_of[first : first + self._depth], minlength=1 + max(self.device_of))
             if (counts != counts[0]).any():
-                wanted = "every device from 0 on must hold equally many stages"
+                wanted = "all devices must hold the same number of stages"
                 raise HybridLabError(f"{wanted}, but they hold {short_repr(counts.tolist())}", "uneven-stages")
         shapes = [(len(labels) * self.copies, network.count(layers)) for layers in cut]
         if [np.shape(flat) for flat in each_of(weights, "weights are arrays")] != shapes:
@@ -211,7 +211,7 @@ def order_lines(schedule: Schedule) -> list[str]:
     """
     if schedule.copies > 1 or schedule.device_of != tuple(range(schedule.devices)) or any(op.kind in "IW" for op in schedule.ops):
         raise HybridLabError(
-            f"run_pipeline runs whole backwards, with stage d on device d: {schedule.name} does not; take gpipe, 1f1b or eager-1f1b",
+            f"run_pipeline needs full backwards and stage d on device d, but {schedule.name} is different; take gpipe, 1f1b or eager-1f1b",
             "does-not-fit",
         )
     return [" ".join(map(str, order)) for order in schedule.orders]

@@ -156,7 +156,7 @@ def in_running_order(schedule: Schedule) -> tuple[Op, ...]:
     0F0 1F0 0F1 1B0 0B0 1F1 1B1 0B1
     """
     if not isinstance(schedule, Schedule):
-        raise HybridLabError(f"only a Schedule has slots, such as build('1f1b', 4, 8), not {short_repr(schedule)}", "not-a-schedule")
+        raise HybridLabError(f"in_running_order takes a Schedule such as build('1f1b', 4, 8), not {short_repr(schedule)}", "not-a-schedule")
     return tuple(schedule.ops[row] for row in np.argsort(schedule.slot, kind="stable").tolist())
 
 
@@ -224,8 +224,9 @@ def shape_of_labels(batch: int, replicas: int, microbatches: int) -> tuple[int, 
     if batch % parts:
         below = batch - batch % parts
         near = f"{below} or {below + parts}" if below else f"{parts}"
-        cut = f"{counted(microbatches, 'microbatch')} on {counted(replicas, 'replica')} make {parts} parts"
+        cut = f"{counted(microbatches, 'microbatch')} on {counted(replicas, 'replica')} are {parts} microbatches"
         raise HybridLabError(
-            f"a global batch must be cut into equal microbatches: {cut}, and {batch} is not divisible by it; try {near}", "not-divisible"
+            f"a global batch must be cut into equal microbatches: {cut}, and {batch} is not divisible by {parts}; try {near}",
+            "not-divisible",
         )
     return replicas, microbatches, batch // parts
