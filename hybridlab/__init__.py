@@ -1,6 +1,6 @@
-"""Hybrid parallel training, taught with checked numbers: schedules, costs, timelines.
+"""A course and a library on hybrid parallel training: schedules, costs and timelines, with numbers that tests check.
 
-A schedule is an order. Costs are time. A timeline is both.
+A schedule is an order of operations. Costs are the times of operations. A timeline has the order and the times.
 
 >>> timeline = simulate(build("1f1b", devices=4, microbatches=8), Costs(forward=1, backward=2))
 >>> timeline.makespan, timeline.bubble_ratio
@@ -85,8 +85,8 @@ __all__ = [
     "widgets",
 ]
 
-# Loaded on first use (PEP 562): the course, and everything that needs more than numpy. Each public name has its module and its name in that
-# module.
+# Names that are imported on first use (PEP 562): the course, and all modules that need more than numpy. Public name -> (module, name in the
+# module).
 _ON_FIRST_USE = {
     "Student": ("hybridlab.course.tasks", "Student"),
     "check": ("hybridlab.course.tasks", "check"),
@@ -100,15 +100,15 @@ _ON_FIRST_USE = {
 
 
 def __getattr__(name: str) -> Any:
-    # Python calls this function for a name that the module does not have yet.
+    # Python calls this function for a name that is not yet in the module.
     if name in _ON_FIRST_USE:
         module, inside = _ON_FIRST_USE[name]
         loaded = import_module(module)
         value = getattr(loaded, inside) if inside else loaded
-        globals()[name] = value  # so that the next use finds it without this function
+        globals()[name] = value  # store the value, so that the next use does not call this function
         return value
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})  # so that completion offers names that are not loaded yet
+    return sorted({*globals(), *__all__})  # includes names that are not yet imported, for completion

@@ -1,4 +1,4 @@
-"""Start the command ``hybridlab``. ``python -m hybridlab`` starts the same command."""
+"""The start of the command ``hybridlab``, also as ``python -m hybridlab``."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""Types of arrays, read-only arrays, and a base class for frozen dataclasses with array fields."""
+"""Types for arrays, a function for read-only arrays, and a base class for frozen dataclasses with array fields."""
 
 from dataclasses import fields
 from typing import Any, ClassVar, Optional, TypeVar
@@ -6,14 +6,14 @@ from typing import Any, ClassVar, Optional, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-Rng = Optional["np.random.Generator"]  # in quotes, because numpy loads np.random only when it is used
+Rng = Optional["np.random.Generator"]  # in quotes, because numpy imports np.random only on first use
 Ints = npt.NDArray[np.intp]
 Floats = npt.NDArray[np.float64]
 Array = TypeVar("Array", bound=npt.NDArray[Any])
 
 
 def readonly(array: Array) -> Array:
-    """Return ``array`` itself, made read-only.
+    """Set ``array`` to read-only and return the same array.
 
     >>> readonly(np.array([1, 2])).flags.writeable
     False
@@ -23,18 +23,18 @@ def readonly(array: Array) -> Array:
 
 
 def sorted_places(numbers: npt.NDArray[Any]) -> Ints:
-    """Return the places of ``numbers`` from the smallest to the largest; the places of equal numbers keep their order.
+    """Return the indices that sort ``numbers`` from the smallest to the largest. Indices of equal numbers stay in order.
 
     >>> sorted_places(np.array([3, 1, 3, 0])).tolist()
     [3, 1, 0, 2]
     """
     if numbers.size > 500 and numbers.min() >= 0 and numbers.max() < 2**16:
-        numbers = numbers.astype(np.uint16)  # numpy sorts short numbers in linear time
+        numbers = numbers.astype(np.uint16)  # numpy sorts 16-bit numbers in linear time
     return np.argsort(numbers, kind="stable")
 
 
 def one_object(value: object) -> npt.NDArray[Any]:
-    """Return a 0-dimensional object array that holds ``value``; ``np.array`` would turn a sequence into an axis.
+    """Return a 0-dimensional object array with ``value``. ``np.array`` would turn a sequence into an axis.
 
     >>> one_object((1, 2)).shape
     ()
@@ -45,11 +45,11 @@ def one_object(value: object) -> npt.NDArray[Any]:
 
 
 class Frozen:
-    """The base of frozen dataclasses with array fields. A subclass is declared with ``@dataclass(frozen=True, eq=False)``.
+    """The base class of frozen dataclasses with array fields. Declare a subclass with ``@dataclass(frozen=True, eq=False)``.
 
-    Arrays stay read-only after unpickling and ``copy.deepcopy``; numpy alone would make them writeable. Two values are equal if they
-    have the same type and equal fields; two arrays are equal if they have the same shape and equal numbers. Equal values have equal
-    hashes.
+    Arrays stay read-only after unpickling and ``copy.deepcopy``. Without this class, numpy would return writeable arrays. Two values are
+    equal if they have the same type and equal fields. Two arrays are equal if they have the same shape and equal numbers. Equal values have
+    equal hashes.
 
     Examples
     --------
@@ -76,14 +76,14 @@ class Frozen:
 
 
 def _same(one: Any, other: Any) -> bool:
-    """Return whether two fields are equal; arrays need the same shape and equal numbers."""
+    """Return whether two fields are equal. Equal arrays have the same shape and equal numbers."""
     if isinstance(one, np.ndarray) or isinstance(other, np.ndarray):
         return one is other or (np.shape(one) == np.shape(other) and np.array_equal(one, other))
     return bool(one == other)
 
 
 def _hashable(value: Any) -> Any:
-    """Return a hashable key that is the same for equal values: shape and bytes of an array, with -0.0 as 0.0."""
+    """Return a hashable key that is the same for equal values. For an array, the key is its shape and bytes, with -0.0 as 0.0."""
     if isinstance(value, np.ndarray):
         return value.shape, (value.astype(np.float64) + 0.0).tobytes() if value.dtype.kind in "biuf" else str(value.tolist())
     return value

@@ -1,4 +1,4 @@
-"""Checks of arguments, used by all public functions. The same mistake gets the same sentence and the same code everywhere."""
+"""Checks of arguments for all public functions. The same mistake gives the same sentence and the same code everywhere."""
 
 import difflib
 import operator
@@ -13,21 +13,21 @@ from hybridlab.errors import HybridLabError
 
 Item = TypeVar("Item")
 
-LARGEST = 10**7  # the largest count of devices, microbatches and so on; a product of two such counts fits in 64 bits
+LARGEST = 10**7  # largest number of devices, microbatches and so on; a product of two such numbers fits in 64 bits
 LONGEST = 1e200  # the largest single time, in any unit
 LATEST = 1e250  # the largest start or end in a timeline; no simulated schedule reaches it
-MOST_AXES = 24  # axes of a batch of settings; some numpy functions stop at 32, and the library adds a few axes
-IN_A_SECOND = MappingProxyType({"s": 1, "ms": 1_000, "us": 1_000_000})  # how many of each unit make one second
-MOST_CELLS = 2**26  # most operations x settings in one simulation; each takes up to 150 bytes of memory, so all take at most 10 GB
+MOST_AXES = 24  # largest number of axes of a batch of settings; some numpy functions allow 32, and the library adds a few axes
+IN_A_SECOND = MappingProxyType({"s": 1, "ms": 1_000, "us": 1_000_000})  # unit -> number of units in a second
+MOST_CELLS = 2**26  # largest operations x settings in one simulation: up to 150 bytes each, so at most 10 GB
 
 
 def whole_number(value: object, name: str, at_least: int = 1, at_most: int = LARGEST) -> int:
-    """Return ``value`` as an int; raise an error if it is not a whole number within the limits.
+    """Return ``value`` as an int. Raise an error if ``value`` is not a whole number within the limits.
 
     Parameters
     ----------
     value : object
-        What the caller passed. Integers of numpy count as whole numbers; booleans and floats do not.
+        The caller's value. Integers of numpy count as whole numbers. Booleans and floats do not.
     name : str
         The name of the argument, for the error.
     at_least, at_most : int
@@ -47,9 +47,10 @@ def whole_number(value: object, name: str, at_least: int = 1, at_most: int = LAR
     hybridlab.errors.HybridLabError: devices must be a whole number of at least 1, not 2.5
     """
     if type(value) is int and at_least <= value <= at_most:
-        return value  # the usual case, five times as fast as the checks below
+        return value  # a fast path for the usual case, five times as fast as the checks below
     wanted = f"{name} must be a whole number of at least {at_least}"
-    if isinstance(value, (bool, np.bool_, np.ma.MaskedArray)):  # operator.index would return the number behind a mask
+    # masked arrays here, because operator.index would return the number behind the mask
+    if isinstance(value, (bool, np.bool_, np.ma.MaskedArray)):
         raise HybridLabError(f"{wanted}, not {short_repr(value)}", "not-a-whole-number")
     try:
         number = operator.index(value)  # type: ignore[arg-type]
@@ -63,18 +64,18 @@ def whole_number(value: object, name: str, at_least: int = 1, at_most: int = LAR
 
 
 def known_name(value: object, known: Iterable[str], what: str, *, any_case: bool = False) -> str:
-    """Return ``value`` if it is one of the ``known`` names; the error for any other value suggests the most similar name.
+    """Return ``value`` if it is one of the ``known`` names. Otherwise raise an error that suggests the most similar name.
 
     Parameters
     ----------
     value : object
         What the caller passed.
     known : Iterable[str]
-        The names that exist.
+        The allowed names.
     what : str
-        The kind of thing that has these names, for the error, such as "schedule" or "GPU".
+        A noun for the names, for the error, such as "schedule" or "GPU".
     any_case : bool
-        Whether upper and lower case count as the same. The name is returned as it is written in ``known``.
+        Whether to ignore upper and lower case. The result has the spelling of ``known``.
 
     Raises
     ------
@@ -95,15 +96,15 @@ def known_name(value: object, known: Iterable[str], what: str, *, any_case: bool
     lower = {name.lower(): name for name in names}
     if any_case and isinstance(value, str) and value.lower() in lower:
         return lower[value.lower()]
-    text = (value if isinstance(value, str) else short_repr(value)).lower()[:80]  # comparing a very long text would take long
-    words = text.replace("_", " ").replace("-", " ").split()  # among similar names, prefer the one with most of these words (h200, 40gb)
+    text = (value if isinstance(value, str) else short_repr(value)).lower()[:80]  # cut, because comparing a very long text would take long
+    words = text.replace("_", " ").replace("-", " ").split()  # among similar names, prefer the name with most of these words (h200, 40gb)
     close = sorted(difflib.get_close_matches(text, list(lower), n=99, cutoff=0.4), key=lambda name: -sum(word in name for word in words))
     hint = f": did you mean {lower[close[0]]!r}?" if close else "."
     raise HybridLabError(f"unknown {what} {short_repr(value)}{hint} Known: {', '.join(names)}", "unknown-name")
 
 
 def checked_text(value: object, name: str) -> str:
-    """Return ``value`` if it is a string; raise an error that names the argument if it is not.
+    """Return ``value`` if it is a string. Otherwise raise an error that names the argument.
 
     >>> checked_text(3, "title")
     Traceback (most recent call last):
@@ -115,7 +116,7 @@ def checked_text(value: object, name: str) -> str:
 
 
 def true_or_false(value: object, name: str) -> bool:
-    """Return ``value`` as a bool if it is True or False; raise an error that names the argument if it is not.
+    """Return ``value`` as a bool if it is True or False. Otherwise raise an error that names the argument.
 
     >>> true_or_false("no", "must_fit")
     Traceback (most recent call last):
@@ -127,7 +128,7 @@ def true_or_false(value: object, name: str) -> bool:
 
 
 def unit_of_time(value: object) -> str | None:
-    """Return ``value`` if it is a unit of time ("s", "ms", "us") or None (slots without a length); raise an error for anything else.
+    """Return ``value`` if it is a unit of time ("s", "ms", "us") or None (times without a unit). Otherwise raise an error.
 
     >>> unit_of_time("ms")
     'ms'
@@ -142,9 +143,9 @@ def unit_of_time(value: object) -> str | None:
 
 
 def in_a_second(unit: str | None, user: str) -> int:
-    """Return how many of ``unit`` make one second; raise an error if there is no unit.
+    """Return the number of units in a second, such as 1000 for "ms". Raise an error if ``unit`` is None.
 
-    ``user`` names the object that needs times in seconds. The error starts with this name.
+    ``user`` is the name of the object that needs times in seconds. The error starts with this name.
 
     >>> in_a_second("ms", "a link")
     1000
@@ -160,7 +161,7 @@ def in_a_second(unit: str | None, user: str) -> int:
 
 
 def times(value: Any, name: str) -> Floats:
-    """Return a copy of ``value`` as a float64 array of times; raise an error if a time is not finite or is negative.
+    """Return a copy of ``value`` as a float64 array of times. Raise an error if a time is not finite or is negative.
 
     Parameters
     ----------
@@ -196,13 +197,13 @@ def times(value: Any, name: str) -> Floats:
 
 
 def one_time(value: Any, name: str) -> float:
-    """Return ``value`` as a float; raise an error that names the argument if it is not one finite number of zero or more.
+    """Return ``value`` as a float. Raise an error that names the argument if ``value`` is not one finite number of zero or more.
 
     >>> one_time([1, 2], "ring_step")
     Traceback (most recent call last):
     hybridlab.errors.HybridLabError: ring_step must be one number, not [1, 2]
     """
-    if type(value) in (int, float) and 0 <= value <= LONGEST:  # the usual case, without an array
+    if type(value) in (int, float) and 0 <= value <= LONGEST:  # a fast path for the usual case
         return float(value)
     number = times(value, name)
     if number.ndim:
@@ -211,7 +212,7 @@ def one_time(value: Any, name: str) -> float:
 
 
 def numbers(value: Any, name: str) -> Floats:
-    """Return a copy of ``value`` as a float64 array; raise an error if it does not consist of numbers.
+    """Return a copy of ``value`` as a float64 array. Raise an error if ``value`` does not consist of numbers.
 
     Parameters
     ----------
@@ -236,25 +237,25 @@ def numbers(value: Any, name: str) -> Floats:
         raise HybridLabError(f"{name} must have at most {MOST_AXES} axes, not {array.ndim}", "wrong-shape")
     if array.size == 0:
         raise HybridLabError(f"{name} is empty: give one number, or one for each device", "empty")
-    with np.errstate(over="ignore"):  # a longdouble above the range of float64 becomes inf, which all callers refuse
+    with np.errstate(over="ignore"):  # a longdouble above the range of float64 becomes inf, and all callers refuse inf
         return array.astype(np.float64)
 
 
 def refuse_masked(value: object, name: str) -> None:
-    """Raise if ``value`` has masked numbers. ``np.array`` would ignore the mask and use the numbers behind it."""
+    """Raise an error if ``value`` has masked numbers, because ``np.array`` would use the numbers behind the mask."""
     if np.ma.is_masked(value):
         raise HybridLabError(f"{name} must not be masked: fill in the masked numbers, or leave them out", "masked")
 
 
 def random_source(rng: Any, user: str = "") -> Any:
-    """Return ``rng`` if it is a ``numpy.random.Generator``; raise an error if it is not.
+    """Return ``rng`` if it is a ``numpy.random.Generator``. Otherwise raise an error.
 
     Parameters
     ----------
     rng : object
         What the caller passed.
     user : str
-        What needs the random numbers, for the error. If ``user`` is empty, no random numbers are needed and ``rng`` may be None.
+        A name of what needs the random numbers, for the error. An empty ``user`` means that ``rng`` may be None.
 
     Raises
     ------
@@ -274,7 +275,7 @@ def random_source(rng: Any, user: str = "") -> Any:
 
 
 def each_of(value: Any, wanted: str) -> Iterator[Any]:
-    """Return an iterator over ``value``; if there is none, raise an error that starts with the sentence ``wanted``.
+    """Return an iterator over ``value``. If ``value`` is not iterable, raise an error that starts with the text ``wanted``.
 
     >>> each_of(3, "devices must be a list")
     Traceback (most recent call last):
@@ -282,12 +283,12 @@ def each_of(value: Any, wanted: str) -> Iterator[Any]:
     """
     try:
         return iter(value)
-    except TypeError:  # do not test for __iter__: an array without axes has it, and it fails when called
+    except TypeError:  # no test for __iter__, because an array without axes has __iter__, but its call fails
         raise HybridLabError(f"{wanted}, not {short_repr(value)}", "not-a-list") from None
 
 
 def item_of(items: Sequence[Item], place: object, owner: str, noun: str) -> Item | tuple[Item, ...]:
-    """Return one item of a sequence, or a tuple of items for a slice; raise an error for any other index.
+    """Return one item of a sequence, or a tuple of items for a slice. Raise an error for any other index.
 
     Parameters
     ----------
@@ -301,7 +302,7 @@ def item_of(items: Sequence[Item], place: object, owner: str, noun: str) -> Item
     Raises
     ------
     HybridLabError
-        ``out-of-range`` for a whole number without an item, ``wrong-type`` for anything else, ``empty`` if there are no items.
+        ``out-of-range`` if the sequence has no item with this number, ``wrong-type`` for another type, ``empty`` for an empty sequence.
 
     Examples
     --------
@@ -326,21 +327,21 @@ def item_of(items: Sequence[Item], place: object, owner: str, noun: str) -> Item
 
 
 def short_repr(value: object) -> str:
-    """Return the ``repr`` of any value for an error message, cut to 60 characters.
+    """Return the ``repr`` of a value, cut to 60 characters, for an error message.
 
     >>> short_repr([0] * 10**6)
     '[0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,...'
     """
     try:
-        # the first 60 items fill the 60 characters
+        # 60 items are enough to fill 60 characters
         text = repr(value[:60] if type(value) in (list, tuple) else value)  # type: ignore[index]
-    except Exception:  # a broken __repr__, or an int too long to print, must not replace the error that is being written
+    except Exception:  # a broken __repr__, or an int too long to print, must not hide the first error
         text = f"a {type(value).__name__}"
     return text if len(text) <= 60 else f"{text[:57]}..."
 
 
 def counted(count: int, thing: str) -> str:
-    """Return a count and its noun in the singular or the plural.
+    """Return a count and its noun, in the singular or the plural.
 
     >>> counted(1, "device"), counted(8, "microbatch")
     ('1 device', '8 microbatches')

@@ -1,15 +1,15 @@
-"""The errors of the library. Each has a sentence, which says what would work, and a code, which names the fault."""
+"""The errors of the library. An error has a sentence for a reader, and a code that names the fault for programs."""
 
 
 class HybridLabError(ValueError):
-    """The library cannot do what it was asked for.
+    """The library cannot do what the caller asked for.
 
     Parameters
     ----------
     message : str
-        The sentence for a reader: what was wrong and what would work. It may be reworded from version to version.
+        The sentence for a reader: what was wrong and what would work. A new version of the library can have other words.
     code : str
-        The name of the fault for programs, such as ``"not-a-whole-number"``. It stays when the sentence is improved.
+        The name of the fault for programs, such as ``"not-a-whole-number"``. New versions do not change the code.
 
     Examples
     --------
@@ -29,7 +29,7 @@ class HybridLabError(ValueError):
 class InvalidSchedule(HybridLabError):
     """A schedule is incomplete or inconsistent, or cannot run.
 
-    ``problems`` has one entry for each fault found (see :class:`hybridlab.schedule.Problem`); each has a code of its own.
+    ``problems`` has one entry for each fault (see :class:`hybridlab.schedule.Problem`). Each entry has its own code.
     """
 
     def __init__(self, message: str, code: str = "", problems: tuple[object, ...] = ()) -> None:
@@ -38,19 +38,19 @@ class InvalidSchedule(HybridLabError):
 
 
 class Deadlock(InvalidSchedule):
-    """A schedule has all its operations, but in its order devices wait for each other, or for themselves, for ever."""
+    """A schedule is complete, but cannot run: with its order, devices wait for ever for each other or for themselves."""
 
 
 class UnsupportedSize(HybridLabError):
-    """A schedule, a plan or a closed form does not exist for these sizes; the sentence names sizes that work."""
+    """A schedule, a plan or a closed form does not exist for these sizes. The sentence names sizes that work."""
 
 
 class RunFailed(HybridLabError):
-    """A real run stopped too early: a device failed, was killed, or did not come back from an operation.
+    """A real run stopped too early: a device failed, was killed, or hangs in an operation.
 
-    ``rank`` is this device, and ``op`` the operation that it ran. ``rank`` is None if the device is not known. ``op`` is None if the
-    device ran no operation. ``measured`` has a row for each operation that ended before, as in ``Timeline.to_rows``, with its step and
-    with times in seconds. Only processes leave such rows.
+    ``rank`` is this device (None if unknown). ``op`` is the operation that this device ran (None if none). ``measured`` has a row for each
+    operation that ended before the failure, as in ``Timeline.to_rows``, with its step and times in seconds. ``measured`` is empty for the
+    engine "threads".
     """
 
     def __init__(self, message: str, code: str = "", rank: int | None = None, op: object = None) -> None:

@@ -1,12 +1,12 @@
-"""GPUs, their nodes and their networks: all figures in SI units, with their sources.
+"""Data of GPUs, their nodes and their networks: all values in SI units, with their sources.
 
-Three figures in data sheets need a conversion:
+Three kinds of values in data sheets need a conversion:
 
-- Network rates are given in bits per second. A byte has eight bits (:func:`gigabits`).
+- Network rates are in bits per second. A byte has eight bits (:func:`gigabits`).
 - NVLink rates are the sum of both directions (:func:`each_way`). InfiniBand rates are for one direction.
-- Tensor-core rates are often given with 2:4 sparsity, which training does not use. The dense rate is half as high.
+- Tensor-core rates often assume 2:4 sparsity, which training does not use. The dense rate is half of this rate.
 
-In this module, rates of links are bytes per second in one direction, rates of arithmetic are dense FLOP per second, and a GB is 1e9
+In this module, rates of links are in bytes per second in one direction, and rates of arithmetic are in dense FLOP per second. A GB is 1e9
 bytes.
 
 >>> from dataclasses import replace
@@ -31,7 +31,7 @@ POSITIVE_OR_NONE = ("fp32_flops", "fp8_flops", "nccl_nvlink")
 
 
 def gigabits(number: float) -> float:
-    """Return a rate in bytes per second. The argument is in gigabits per second, the unit in which network products are sold.
+    """Return a rate in bytes per second. The argument is in gigabits per second, the usual unit of network products.
 
     >>> gigabits(200)  # InfiniBand HDR: 200 Gb/s, not 200 GB/s
     25000000000.0
@@ -40,7 +40,7 @@ def gigabits(number: float) -> float:
 
 
 def each_way(total: float) -> float:
-    """Return the rate of one direction. The argument is the sum of both directions, as in data sheets of NVLink.
+    """Return the rate of one direction. The argument is the sum of both directions, the value in data sheets of NVLink.
 
     >>> each_way(600e9)  # NVLink of an A100: 600 GB/s on the data sheet
     300000000000.0
@@ -54,9 +54,9 @@ PCIE_GEN3, PCIE_GEN4, PCIE_GEN5 = 16e9, 32e9, 64e9  # 16 lanes, bytes/s in one d
 
 @dataclass(frozen=True)
 class Profile:
-    """Peak rates and sizes of one GPU, its node and its network. No program is faster than a peak rate, and few programs reach it.
+    """Peak rates and sizes of one GPU, its node and its network. Real programs are slower than these peak rates.
 
-    Change a figure with ``dataclasses.replace``.
+    To change a value, use ``dataclasses.replace``.
 
     Parameters
     ----------
@@ -75,16 +75,16 @@ class Profile:
     gpus_per_node : int
         GPUs in a node.
     fp32_flops, fp8_flops : float or None
-        Peaks of ordinary FP32 and of dense FP8, FLOP/s; None if no source has them.
+        Peak rates of FP32 (without tensor cores) and of dense FP8, FLOP/s; None without a source.
     nccl_nvlink : float or None
-        The NVLink rate that the NCCL library assumes, bytes/s in one direction; None if no source has it.
+        The NVLink rate that the NCCL library assumes, bytes/s in one direction; None without a source.
     source : str
-        The documents that print the figures, and which figures are not confirmed.
+        The documents with these values, and the values that are not confirmed.
 
     Raises
     ------
     HybridLabError
-        A figure is not a finite number of at least 1, or a text is not a string.
+        A value is not a finite number of at least 1, or a text is not a string.
     """
 
     name: str
@@ -103,20 +103,20 @@ class Profile:
         checked_text(self.name, "name")
         checked_text(self.source, "source")
         object.__setattr__(self, "gpus_per_node", whole_number(self.gpus_per_node, "gpus_per_node"))
-        # as floats, because a caller may pass whole numbers; a frozen dataclass allows no plain assignment
+        # a caller may pass whole numbers, so convert to float; object.__setattr__, because the dataclass is frozen
         for field in POSITIVE + POSITIVE_OR_NONE:
             value = getattr(self, field)
             if value is None and field in POSITIVE_OR_NONE:
                 continue
             object.__setattr__(self, field, one_time(value, field))
-            if getattr(self, field) < 1:  # 0, or a figure in another unit such as TB/s
+            if getattr(self, field) < 1:  # 0, or a value in a wrong unit such as TB/s
                 raise HybridLabError(
                     f"{field} must be at least 1, in SI units such as 25e9 bytes a second, not {short_repr(value)}", "too-small"
                 )
 
     @property
     def nvlink_total(self) -> float:
-        """NVLink rate as vendors print it, the sum of both directions, in bytes/s."""
+        """NVLink rate in data sheets, the sum of both directions, in bytes/s."""
         return 2 * self.nvlink
 
     @property
@@ -126,7 +126,7 @@ class Profile:
 
     @property
     def ridge(self) -> float:
-        """FLOP per byte of memory traffic above which arithmetic takes longer than the memory traffic.
+        """The ridge point of the roofline model: with more FLOP per byte of memory traffic, arithmetic takes longer than memory traffic.
 
         >>> A100_80GB.ridge
         153.01618440411966
@@ -134,7 +134,7 @@ class Profile:
         return self.matmul_flops / self.memory_bandwidth
 
     def roofline(self, flops: Any, nbytes: Any) -> Any:
-        """Return the least time of a program in seconds by the roofline model: the longer of its arithmetic and its memory traffic.
+        """Return the least time of a program in seconds by the roofline model: the larger of its arithmetic time and its memory time.
 
         Parameters
         ----------
@@ -157,7 +157,7 @@ class Profile:
         >>> A100_80GB.roofline(flops=[312e9, 312e6], nbytes=2.039e9)
         array([0.001, 0.001])
         """
-        # ``times`` checks numbers of any unit: finite, and not negative
+        # ``times`` checks numbers of any unit: they must be finite and not negative
         compute, move = times(flops, "flops") / self.matmul_flops, times(nbytes, "nbytes") / self.memory_bandwidth
         try:
             seconds = np.maximum(compute, move)
@@ -238,7 +238,7 @@ GPUS: Mapping[str, Profile] = MappingProxyType({gpu.name: gpu for gpu in (V100, 
 
 
 def gpu(name: str) -> Profile:
-    """Return the profile of a GPU by its name; the error for an unknown name suggests the most similar one.
+    """Return the profile of a GPU by its name. The error for an unknown name suggests the most similar name.
 
     >>> gpu("H200-SXM-141GB").memory_bandwidth
     4800000000000.0

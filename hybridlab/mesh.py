@@ -1,4 +1,4 @@
-"""The mesh of ranks: one rank for each stage of each replica, and the groups of ranks that exchange messages."""
+"""The mesh of ranks: one rank for each stage of each replica, and the groups of ranks that send messages to each other."""
 
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -8,7 +8,7 @@ from hybridlab.errors import HybridLabError
 
 
 class Place(NamedTuple):
-    """The pipeline stage that a rank holds, and the replica of the model that it belongs to."""
+    """The position of a rank: its pipeline stage and its replica of the model."""
 
     stage: int
     replica: int
@@ -16,11 +16,11 @@ class Place(NamedTuple):
 
 @dataclass(frozen=True)
 class Mesh:
-    """A mesh has one device for each stage of each replica, with the number rank = replica x stages + stage.
+    """A mesh of devices: one device for each stage of each replica, with the number rank = replica x stages + stage.
 
-    Activations and their gradients are sent along a :meth:`pipeline`. The gradients of the weights are sent around a :meth:`ring`,
-    which joins the ranks of a :meth:`stage_group`. The published hybrid simulator (``hybridlab.course.published``) numbers ranks in
-    the same way. Other programs give consecutive numbers to the ranks that hold the same stage.
+    The ranks of a :meth:`pipeline` send activations and their gradients to each other. The ranks of a :meth:`stage_group` average the
+    gradients of the weights over a :meth:`ring`. The published hybrid simulator (``hybridlab.course.published``) numbers ranks in the same
+    way. Other programs give consecutive numbers to the ranks of one stage.
 
     Parameters
     ----------
@@ -50,7 +50,7 @@ class Mesh:
     def __post_init__(self) -> None:
         for name in ("stages", "replicas"):
             object.__setattr__(self, name, whole_number(getattr(self, name), name))
-        if self.size > LARGEST:  # each size is allowed alone, but their product is too large for arrays
+        if self.size > LARGEST:  # each size is within its limit, but the product is too large for arrays
             message = f"{self.stages:,} stages x {self.replicas:,} replicas"
             raise HybridLabError(f"{message} are {self.size:,} devices; a mesh has at most {LARGEST:,}", "too-large")
 
@@ -69,27 +69,27 @@ class Mesh:
         return Place(stage, replica)
 
     def stage_group(self, stage: int) -> tuple[int, ...]:
-        """Return the ranks that hold ``stage``, in the order of the replicas. These ranks average the gradients of the stage."""
+        """Return the ranks that hold ``stage``, ordered by replica. These ranks average the gradients of the stage."""
         return tuple(range(_index(stage, "stage", self.stages), self.size, self.stages))
 
     def pipeline(self, replica: int) -> tuple[int, ...]:
-        """Return the ranks of ``replica``, in the order of the stages."""
+        """Return the ranks of ``replica``, ordered by stage."""
         first = _index(replica, "replica", self.replicas) * self.stages
         return tuple(range(first, first + self.stages))
 
     def ring(self, stage: int) -> tuple[tuple[int, int], ...]:
-        """Return the links of a stage's ring as pairs (sender, receiver), or () if there is one replica.
+        """Return the links of a stage's ring as pairs (sender, receiver), or () with a single replica.
 
         >>> Mesh(stages=3, replicas=4).ring(0)
         ((0, 3), (3, 6), (6, 9), (9, 0))
         """
         group = self.stage_group(stage)
-        # the last rank sends to the first; one rank has nobody to send to
+        # the last rank sends to the first rank; a single rank sends nothing
         return tuple(zip(group, (*group[1:], group[0]), strict=True)) if self.replicas > 1 else ()
 
 
 def _index(value: int, name: str, count: int) -> int:
-    """Return ``value`` as an int; raise an error if it is not from 0 to ``count`` - 1."""
+    """Return ``value`` as an int. Raise an error if ``value`` is not from 0 to ``count`` - 1."""
     number = whole_number(value, name, at_least=0)
     if number >= count:
         raise HybridLabError(f"there is no {name} {number}: the last one is {count - 1}", "out-of-range")

@@ -1,8 +1,8 @@
-"""The shape of a transformer, and its parameters, operations, memory traffic and activation memory.
+"""The shape of a transformer, and its number of parameters, operations, memory traffic and activation memory.
 
-The letters are those of the papers: l layers, h hidden size, a attention heads, s sequence length, V vocabulary size, b samples in a
-microbatch, t GPUs that share each layer (tensor parallelism), p pipeline stages, v chunks of a stage. Numbers have 16 bits, as in
-mixed-precision training.
+The letters are as in the papers: l layers, h hidden size, a attention heads, s sequence length, V vocabulary size, b samples in a
+microbatch, t GPUs that share each layer (tensor parallelism), p pipeline stages, v chunks of a stage. Weights and activations are 16-bit
+numbers, as in mixed-precision training.
 """
 
 from dataclasses import dataclass
@@ -16,12 +16,12 @@ RECOMPUTE = ("none", "selective", "full")
 # The constants WHOLE, SHARED and SCORES are bytes that the element-wise operations of a layer read and write, as (forward, backward).
 # Each operation reads its operands from memory and writes its result to memory. A number takes 2 bytes, and an element of a dropout
 # mask takes 1 byte.
-# WHOLE: bytes per token and hidden unit that tensor parallelism does not divide. They belong to two normalisations and to two additions
-# of bias, dropout and residual. The backward also adds the gradients of the residuals, and computes the gradients of the biases and of
+# WHOLE: bytes per token and hidden unit that tensor parallelism does not divide. Two normalisations and two additions of bias, dropout
+# and residual cause these bytes. The backward also adds the gradients of the residuals, and computes the gradients of the biases and of
 # the weights of the normalisations.
 WHOLE = (4 + 7 + 4 + 7, 2 * (5 + 6) + 2 * 10 + 4)
-# SHARED: bytes per token and hidden unit that tensor parallelism divides. They belong to GeLU and its bias on 4h numbers, and to a copy
-# of the attention's output.
+# SHARED: bytes per token and hidden unit that tensor parallelism divides. GeLU with its bias (on 4h numbers) and a copy of the
+# attention's output cause these bytes.
 SHARED = (16 + 4, 24 + 8 + 6 + 4)
 # SCORES: bytes per attention score, for softmax (2 read, 2 written) and dropout. A sample has a x s x s scores in each layer.
 SCORES = (4 + 5, 5 + 6)
@@ -44,7 +44,7 @@ class Work(NamedTuple):
     elementwise_bytes : float
         Bytes that all other operations read and write.
     all_reduces : int
-        Number of all-reduces for tensor parallelism. Each one sums the activations of the microbatch over the t GPUs.
+        Number of all-reduces for tensor parallelism. An all-reduce sums the activations of the microbatch over the t GPUs.
     """
 
     flops: float
@@ -54,7 +54,7 @@ class Work(NamedTuple):
 
     @property
     def nbytes(self) -> float:
-        """All bytes read from and written to memory."""
+        """All bytes that the GPU reads from and writes to memory."""
         return self.operand_bytes + self.elementwise_bytes
 
 
@@ -67,7 +67,7 @@ class Transformer:
     layers : int
         Transformer layers, l.
     hidden : int
-        Hidden size, h. It must be a multiple of ``heads``.
+        Hidden size, h, a multiple of ``heads``.
     heads : int
         Attention heads of a layer, a.
     vocabulary : int
@@ -138,9 +138,9 @@ class Transformer:
         return batch * (self.layers * layer.flops + head.flops)
 
     def layer_work(self, microbatch: int, tensor: int = 1, recompute: str = "none", sequence_parallel: bool = False) -> Work:
-        """Return the work of one GPU in one layer for one microbatch: forward, recomputation and backward.
+        """Return the work of one GPU in one layer for one microbatch: forward, recomputation and backward together.
 
-        Each matrix product and each element-wise operation reads its operands and writes its result once.
+        The model of memory traffic: each matrix product and each element-wise operation reads its operands once and writes its result once.
 
         Parameters
         ----------
@@ -149,10 +149,11 @@ class Transformer:
         tensor : int
             GPUs that share the layer, t.
         recompute : str
-            What is computed again: "none", "selective" (scores, softmax, dropout and output of the attention) or "full" (the whole layer).
+            The recomputed operations: "none", "selective" (scores, softmax, dropout and output of the attention) or "full" (the whole
+            layer).
         sequence_parallel : bool
-            Whether t also divides the operations outside attention and MLP. Then all-gathers and reduce-scatters replace the
-            all-reduces, and carry as many bytes.
+            Whether the t GPUs also share the operations outside attention and MLP. Then all-gathers and reduce-scatters replace the
+            all-reduces, with the same number of bytes.
 
         References
         ----------
@@ -164,19 +165,20 @@ class Transformer:
         Work(flops=2937757630464.0, operand_bytes=3762290688.0, elementwise_bytes=6496976896.0, all_reduces=4)
         """
         known_name(recompute, RECOMPUTE, "recomputation")
-        again, core = int(recompute == "full"), int(recompute != "none")  # whether the layer's and the attention's forward run again
+        again, core = int(recompute == "full"), int(recompute != "none")  # 1 if the forward of the layer, or of the attention, runs again
         h, s, t = self.hidden, self.sequence, whole_number(tensor, "tensor")
         microbatch = whole_number(microbatch, "microbatch")
         tokens, scores = microbatch * s, self.heads * s * s * microbatch / t
-        # one forward: four weight matrices, 24bsh^2; scores and their product with the values, 4bs^2h
+        # operations of one forward: products with four weight matrices, 24bsh^2; scores and their product with the values, 4bs^2h
         linear, attention = 24.0 * tokens * h * h / t, 4.0 * tokens * s * h / t
-        matrices = 2 * (tokens * (4 * h + 12 * h / t) + 12 * h * h / t)  # bytes of one pass of the products with the four weight matrices
+        # bytes of the products with the four weight matrices, in a single pass
+        matrices = 2 * (tokens * (4 * h + 12 * h / t) + 12 * h * h / t)
         whole, shared = (tokens * h / (t if true_or_false(sequence_parallel, "sequence_parallel") else 1), tokens * h / t)
         attended, attended_back = PRODUCTS_OF_SCORES[0] * scores + 8 * shared, PRODUCTS_OF_SCORES[1] * scores + 16 * shared
         forward, backward = WHOLE[0] * whole + SHARED[0] * shared, WHOLE[1] * whole + SHARED[1] * shared
         operands = (3 + again) * matrices + (1 + core) * attended + attended_back
         elementwise = (1 + again) * forward + backward + ((1 + core) * SCORES[0] + SCORES[1]) * scores
-        # A backward has two products for each of the forward. A forward has two all-reduces, and a backward two.
+        # A backward has two products for each product of the forward. A forward has two all-reduces, and so has a backward.
         return Work((3 + again) * linear + (3 + core) * attention, operands, elementwise, 4 + 2 * again if t > 1 else 0)
 
     def head_work(self, microbatch: int, tensor: int = 1) -> Work:
@@ -196,16 +198,16 @@ class Transformer:
         """
         h, share = self.hidden, self.vocabulary / whole_number(tensor, "tensor")
         tokens = whole_number(microbatch, "microbatch") * self.sequence
-        # three products (forward, gradient of the input, gradient of the weights) of 2-byte numbers
+        # three products of 2-byte numbers: forward, gradient of the input, gradient of the weights
         operands = 3 * 2 * (tokens * h + tokens * share + h * share)
         return Work(6.0 * tokens * h * share, operands, HEAD * tokens * share, int(tensor > 1))
 
     def layer_activation_bytes(self, microbatch: int, tensor: int = 1, recompute: str = "none", sequence_parallel: bool = False) -> float:
-        """Return the bytes that one layer stores on one GPU for one microbatch, from its forward to its backward.
+        """Return the bytes of activations that one layer stores on one GPU for one microbatch, from its forward to its backward.
 
-        Without recomputation these are sbh (10 + 24/t + 5as/(ht)) bytes. With selective recomputation they are sbh (10 + 24/t) bytes.
-        With full recomputation only the input of the layer is stored, 2sbh bytes. Sequence parallelism also divides the numbers 10 and
-        2 in these formulas by t. The arguments are the same as in :meth:`layer_work`.
+        Without recomputation, a layer stores sbh (10 + 24/t + 5as/(ht)) bytes. With selective recomputation, a layer stores sbh (10 + 24/t)
+        bytes. With full recomputation, a layer stores only its input, 2sbh bytes. Sequence parallelism also divides the numbers 10 and 2 in
+        these formulas by t. The arguments are as in :meth:`layer_work`.
 
         References
         ----------
@@ -238,8 +240,8 @@ class Transformer:
     ) -> float:
         """Return the activation memory of one GPU of the first stage in bytes, under 1F1B or interleaved 1F1B.
 
-        There are p stages of l/p layers each. The first stage holds the activations of p microbatches at once. With v > 1 chunks it
-        holds 1 + (p-1)/(pv) times as much. The input of the embedding and the logits are not counted.
+        There are p stages with l/p layers each. At its peak, the first stage holds the activations of p microbatches. With v > 1 chunks,
+        the peak is 1 + (p-1)/(pv) times as high. The result does not include the input of the embedding and the logits.
 
         Parameters
         ----------
@@ -250,7 +252,7 @@ class Transformer:
         chunks : int
             Chunks of each stage, v.
         microbatches : int, optional
-            Number of microbatches in a step. The stage holds at most this number.
+            Number of microbatches in a step. The stage never holds more microbatches than this.
 
         References
         ----------

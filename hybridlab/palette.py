@@ -1,4 +1,4 @@
-"""The colours of figures and widgets, one for each kind of operation, span and line; colour-blind readers can distinguish them.
+"""The colours of figures and widgets, for kinds of operations, spans and lines. Colour-blind readers can distinguish them.
 
 The colours are from the palette of eight by Okabe and Ito (Color Universal Design, 2008). Operations use four of them, and the hops of
 a ring use two. The optimiser is grey. Lines also differ in dash and marker.
@@ -16,9 +16,9 @@ from hybridlab.schedule import Operations
 KIND_COLOURS: Mapping[str, str] = MappingProxyType({"F": "#56B4E9", "B": "#E69F00", "I": "#F0E442", "W": "#009E73"})
 SPAN_COLOURS: Mapping[str, str] = MappingProxyType({"reduce-scatter": "#CC79A7", "all-gather": "#0072B2", "optimiser": "#B8BEC6"})
 
-# The colours for the parts of a stacked bar, in their order; neighbours differ in lightness, so black and white shows them apart
+# Colours for the parts of a stacked bar, in order. Neighbours differ in lightness, so they also differ in black and white.
 PART_COLOURS = (*(KIND_COLOURS[kind] for kind in "FBWI"), *(SPAN_COLOURS[kind] for kind in ("reduce-scatter", "optimiser", "all-gather")))
-LIGHTEST = 0.6  # the share of white that is mixed into the lightest shade
+LIGHTEST = 0.6  # share of white in the lightest shade
 MOST_LINES = 18  # 6 colours, each with 3 combinations of dash and marker
 
 
@@ -34,8 +34,8 @@ class LineStyle(NamedTuple):
     hollow: bool
 
 
-# The colours are based on those of Okabe and Ito; lighter colours are made darker for a light background. Thick lines with large
-# hollow markers alternate with thin lines with small filled markers, so where two lines lie on each other, both stay visible.
+# The colours of Okabe and Ito, where light colours are darker here, for a light background. Thick lines with large hollow markers
+# alternate with thin lines with small filled markers. So if two lines overlap, both stay visible.
 _LINES = (
     LineStyle("#0072B2", "#6CC0F5", (), 2.4, "o", 9.0, True),
     LineStyle("#C05000", "#FF9F5A", (4, 2), 1.5, "s", 4.5, False),
@@ -47,7 +47,7 @@ _LINES = (
 
 
 def line_style(place: int) -> LineStyle:
-    """Return the style of the line with index ``place``; any two of the first 18 styles differ in colour, or in both dash and marker.
+    """Return the style of the line with index ``place``. Any two of the first 18 styles differ in colour, or in both dash and marker.
 
     Parameters
     ----------
@@ -65,7 +65,7 @@ def line_style(place: int) -> LineStyle:
 
 
 def ink_on(colour: str) -> str:
-    """Return the colour for text on a background of this palette: white on the dark blue of all-gathers, otherwise black.
+    """Return the text colour for a background colour of this palette: white on the dark blue of all-gathers, otherwise black.
 
     >>> ink_on("#F0E442"), ink_on(PART_COLOURS[-1])
     ('#000000', '#FFFFFF')
@@ -74,7 +74,7 @@ def ink_on(colour: str) -> str:
 
 
 def shade_colour(kind: str, shade: int, shades: int) -> str:
-    """Return the colour of an operation in one of several shades: a later shade is lighter.
+    """Return the colour of an operation in one of several shades. Later shades are lighter.
 
     Parameters
     ----------
@@ -83,7 +83,7 @@ def shade_colour(kind: str, shade: int, shades: int) -> str:
     shade : int
         The index of the shade, from 0.
     shades : int
-        How many shades there are.
+        The number of shades.
 
     Returns
     -------
@@ -103,8 +103,8 @@ def shade_colour(kind: str, shade: int, shades: int) -> str:
 def shades_of(schedule: Operations) -> Ints:
     """Return the index of the shade of each operation, shape (operations,).
 
-    An operation on chunk c of its device has shade c. If there are two copies of the weights and v chunks, the operations of the second
-    copy have the shades v to 2v - 1.
+    An operation on chunk c of its device has shade c. With two copies of the weights and v chunks, the operations of the second copy have
+    the shades v to 2v - 1.
 
     >>> from hybridlab.schedules import build
     >>> shades_of(build("hanayo", devices=1, microbatches=1)).tolist(), shades_of(build("chimera", 2, 2)).tolist()

@@ -1,4 +1,4 @@
-"""Progress of long work: a bar of tqdm that appears when work takes long."""
+"""A progress bar (tqdm) for long work."""
 
 import os
 import time
@@ -8,22 +8,22 @@ from typing import Any, TypeVar
 from hybridlab.errors import HybridLabError
 
 Result = TypeVar("Result")
-PATIENCE = 5.0  # seconds before a bar appears that was not asked for
+PATIENCE = 5.0  # seconds before a bar appears if progress is None
 
 
 def with_progress(steps: Iterable[tuple[int, Result]], total: int, progress: bool | None, unit: str) -> Iterator[Result]:
-    """Yield the result of each step of long work, and show in a progress bar how much is done.
+    """Yield the result of each step of long work, and show the progress in a bar.
 
     Parameters
     ----------
     steps : iterable of (int, result)
-        For each step, how much it adds to the work done, and its result.
+        For each step, the amount of work in the step, and its result.
     total : int
-        The whole work.
+        The amount of the whole work.
     progress : bool or None
-        True shows the bar at once, and False never shows it. None shows it after five seconds if tqdm is installed.
+        True shows the bar immediately, and False never shows a bar. None shows the bar after five seconds if tqdm is installed.
     unit : str
-        What is counted, such as "rows".
+        The unit of work, such as "rows".
 
     Examples
     --------
@@ -38,7 +38,7 @@ def with_progress(steps: Iterable[tuple[int, Result]], total: int, progress: boo
             if progress is None and bar is None and time.monotonic() >= show_at:
                 bar = _progress_bar(total, unit, required=False)
             if bar is not None:
-                bar.update(done - bar.n)  # a bar that appears late starts at 0 and catches up
+                bar.update(done - bar.n)  # a bar that appears late starts at 0, so its first update adds all finished work
             yield result
     finally:
         if bar is not None:
@@ -46,7 +46,7 @@ def with_progress(steps: Iterable[tuple[int, Result]], total: int, progress: boo
 
 
 def _progress_bar(total: int, unit: str, required: bool) -> Any:
-    """Return a progress bar of tqdm; if tqdm is missing, raise an error for a ``required`` bar, otherwise return None."""
+    """Return a progress bar of tqdm. If tqdm is not installed, raise an error if ``required`` is True, else return None."""
     try:
         from tqdm.auto import tqdm  # type: ignore[import-untyped,import-not-found,unused-ignore]
     except ImportError as why:
@@ -54,5 +54,5 @@ def _progress_bar(total: int, unit: str, required: bool) -> Any:
             message = f"a progress bar comes from tqdm, which cannot be loaded ({why}): pip install tqdm"
             raise HybridLabError(message, "not-installed") from why
         return None
-    # tqdm's class for notebooks does not read TQDM_DISABLE itself.
+    # The class of tqdm for notebooks ignores TQDM_DISABLE, so read the variable here.
     return tqdm(total=total, unit=f" {unit}", disable=bool(os.environ.get("TQDM_DISABLE")))

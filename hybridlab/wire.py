@@ -1,4 +1,4 @@
-"""Wire formats: how messages between devices encode numbers, how large the error is, and how many bytes a message takes."""
+"""Wire formats: the encoding of numbers in messages between devices, with the size of messages and the rounding error."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -13,7 +13,7 @@ from hybridlab.errors import HybridLabError
 Real = npt.NDArray[np.float32] | npt.NDArray[np.float64]
 Single = npt.NDArray[np.float32]
 
-LEVELS = 127  # the largest INT8 code; codes run from -127 to 127, so 0 is exact and both signs have the same range
+LEVELS = 127  # the largest INT8 code; codes from -127 to 127 represent 0 exactly and give both signs the same range
 CODES: dict[str, Any] = {"FP32": np.float32, "FP16": np.float16, "BF16": np.uint16, "INT8": np.int8}
 SCALES: dict[str, Any] = {"FP32": np.float32, "FP16": np.float16}
 LARGEST_NUMBER = {"FP32": 3.4028235e38, "FP16": 65504.0, "BF16": 3.3895314e38, "INT8": 3.4028232e38}  # INT8: 127 times the largest scale
@@ -24,7 +24,7 @@ ROUNDOFF = {"FP32": 2.0**-24, "FP16": 2.0**-11, "BF16": 2.0**-8}
 class Packet:
     """An encoded message: one code for each number and, in INT8, one scale for each block of numbers.
 
-    The byte counts are the sizes of the arrays ``codes`` and ``scales``. :meth:`WireFormat.encode` returns packets.
+    The byte counts are the sizes of the arrays ``codes`` and ``scales``. :meth:`WireFormat.encode` returns a packet.
     """
 
     wire: "WireFormat"
@@ -51,29 +51,29 @@ class Packet:
 class WireFormat:
     """The encoding of numbers in a message: FP32, FP16, BF16, or INT8 with one scale for each message or each block.
 
-    FP32, FP16 and BF16 round each number to the nearest value of the format; a tie goes to the even value. BF16 first converts the
-    number to float32. INT8 divides the numbers of a block by the scale of the block, which is at least max|x| / 127. Then it sends
-    whole numbers from -127 to 127.
+    FP32, FP16 and BF16 round each number to the nearest value of the format, with ties to even. BF16 first converts the number to float32.
+    INT8 divides the numbers of a block by the scale of the block, which is at least max|x| / 127, and rounds the results to whole numbers
+    from -127 to 127.
 
-    No number is clipped, and no number becomes infinite. Numbers that are too small for a format are rounded to 0.
+    No format clips numbers or turns numbers into infinity. Numbers that are too small for a format become 0.
 
     Parameters
     ----------
     name : str
         "FP32", "FP16", "BF16" or "INT8".
     block : int or None
-        How many numbers share a scale. None means one scale for the whole message. INT8 only.
+        The number of numbers that share a scale. None means one scale for the whole message. INT8 only.
     stochastic : bool
-        False rounds to the nearest code. True rounds up with a probability equal to the fractional part, and else down. Then the
-        mean of the rounded number is the number itself. INT8 only.
+        False rounds to the nearest code. True rounds up with a probability equal to the fractional part, and otherwise down. So with True
+        the expected value of the rounded number is the number itself. INT8 only.
     scale : str
         The format of the scales, "FP32" (4 bytes) or "FP16" (2 bytes). INT8 only.
 
     Raises
     ------
     HybridLabError
-        The name is unknown, or an argument for INT8 is given to another format. :meth:`encode` raises for NaN and infinity
-        (``not-finite``) and for numbers above the largest of the format (``too-large``).
+        The name is unknown, or another format gets an argument for INT8. :meth:`encode` raises an error for NaN and infinity
+        (``not-finite``) and for numbers above the largest number of the format (``too-large``).
 
     References
     ----------
@@ -110,25 +110,25 @@ class WireFormat:
 
     @property
     def roundoff(self) -> float | None:
-        """Largest relative error of one number in FP32, FP16 or BF16, without subnormal numbers; None for INT8.
+        """Largest relative error of one number in FP32, FP16 or BF16, except subnormal numbers. None for INT8.
 
-        INT8 has a bound on the absolute error instead. When it rounds to the nearest code, the error is at most half a scale.
+        INT8 has a bound on the absolute error instead: with rounding to the nearest code, the error is at most half a scale.
         """
         return ROUNDOFF.get(self.name)
 
     def payload_bytes(self, size: int) -> int:
-        """Return the bytes that the codes of ``size`` numbers take."""
+        """Return the bytes of the codes of ``size`` numbers."""
         return whole_number(size, "size", at_least=0, at_most=2**62) * int(np.dtype(CODES[self.name]).itemsize)
 
     def scale_bytes(self, size: int) -> int:
-        """Return the bytes that the scales of ``size`` numbers take: 0 for an empty message and for formats other than INT8."""
+        """Return the bytes of the scales of ``size`` numbers: 0 for an empty message and for formats other than INT8."""
         size = whole_number(size, "size", at_least=0, at_most=2**62)
         if self.name != "INT8" or not size:
             return 0
         return -(-size // (self.block or size)) * int(np.dtype(SCALES[self.scale]).itemsize)
 
     def nbytes(self, size: int) -> int:
-        """Return the bytes of a message of ``size`` numbers, scales included.
+        """Return the bytes of a message of ``size`` numbers, including scales.
 
         >>> WireFormat("INT8", block=256, scale="FP16").nbytes(1024) / 1024  # bytes a number
         1.0078125
@@ -136,25 +136,25 @@ class WireFormat:
         return self.payload_bytes(size) + self.scale_bytes(size)
 
     def random_source(self, rng: Any) -> Rng:
-        """Return ``rng`` if it is a ``numpy.random.Generator`` or, without stochastic rounding, None; raise an error for anything else."""
+        """Return ``rng`` if it is a ``numpy.random.Generator`` (or None without stochastic rounding). Otherwise raise an error."""
         source: Rng = random_source(rng, "stochastic rounding" if self.stochastic else "")
         return source
 
     def encode(self, values: npt.ArrayLike, rng: Rng = None) -> Packet:
-        """Return an encoded message with ``values``, shape (n,). Stochastic rounding takes its random numbers from ``rng``."""
+        """Return an encoded message with ``values``, shape (n,). ``rng`` gives the random numbers for stochastic rounding."""
         numbers, rng = _row_of_numbers(values), self.random_source(rng)
         if self.name == "INT8":
             return self._encode_int8(numbers, rng if self.stochastic else None)
-        with np.errstate(over="ignore"):  # infinite codes are refused below
+        with np.errstate(over="ignore"):  # the check below refuses infinite codes
             codes = _to_bfloat16(numbers) if self.name == "BF16" else numbers.astype(CODES[self.name])
-            # in BF16, all bits of the exponent are 1 in infinity and in NaN
+            # in BF16, infinity and NaN have only 1 bits in the exponent
             infinite = codes & 0x7F80 == 0x7F80 if self.name == "BF16" else ~np.isfinite(codes)
         if infinite.any():
             raise _cannot_carry(numbers, self, LARGEST_NUMBER[self.name])
         return Packet(self, readonly(codes), _NO_SCALES)
 
     def decode(self, packet: Packet) -> Single:
-        """Return the numbers of a message in this format as float32, shape (n,). The same message always gives the same bits.
+        """Return the numbers of a message in this format as float32, shape (n,). Equal messages give bitwise equal numbers.
 
         >>> BF16.decode(BF16.encode([1.0, 3.14159]))
         array([1.      , 3.140625], dtype=float32)
@@ -170,7 +170,7 @@ class WireFormat:
         return packet.codes.astype(np.float32)
 
     def _encode_int8(self, numbers: Real, rng: Rng) -> Packet:
-        """Return a message in INT8; ``rng`` is None for rounding to the nearest."""
+        """Return a message in INT8. ``rng`` is None for rounding to the nearest code."""
         scales = scales_of(numbers, self.block, SCALES[self.scale])
         if not np.isfinite(scales).all():
             raise _cannot_carry(numbers, self, min(LEVELS * LARGEST_NUMBER[self.scale], LARGEST_NUMBER["INT8"]))
@@ -182,7 +182,7 @@ FP32, FP16, BF16, INT8 = (WireFormat(name) for name in CODES)
 
 
 def _row_of_numbers(values: npt.ArrayLike) -> Real:
-    """Return ``values`` as a float32 or float64 array with one axis, without a copy if possible; raise an error for anything else."""
+    """Return ``values`` as a float32 or float64 array with one axis, without a copy if possible. Raise an error for other values."""
     refuse_masked(values, "a message")
     try:
         array = np.asarray(values)
@@ -194,15 +194,15 @@ def _row_of_numbers(values: npt.ArrayLike) -> Real:
 
 
 def _to_bfloat16(numbers: Real) -> npt.NDArray[np.uint16]:
-    """Return the upper 16 bits of each number in float32, rounded to the nearest value; a tie goes to the even value."""
+    """Return the upper 16 bits of each number in float32, rounded to the nearest value with ties to even."""
     bits = numbers.astype(np.float32).view(np.uint32)
-    # 0x7FFF is just below half of the last bit that stays; adding this bit itself sends a tie to the even value
+    # 0x7FFF is just below half of the last remaining bit. Adding this bit as well rounds ties to even.
     rounded = (bits + (0x7FFF + ((bits >> 16) & 1)).astype(np.uint32)) >> 16
-    return np.where(bits & 0x7FFFFFFF > 0x7F800000, 0x7FC0, rounded).astype(np.uint16)  # NaN stays NaN
+    return np.where(bits & 0x7FFFFFFF > 0x7F800000, 0x7FC0, rounded).astype(np.uint16)  # 0x7FC0 is NaN
 
 
 def _cannot_carry(numbers: Real, wire: WireFormat, largest: float) -> HybridLabError:
-    """Return the error for the first number that is not finite or, if all are finite, for the largest number."""
+    """Return the error for the first number that is not finite, or for the largest number if all numbers are finite."""
     broken = np.flatnonzero(~np.isfinite(numbers))
     if broken.size:
         return HybridLabError(f"a message must hold finite numbers, but value {broken[0]} is {numbers[broken[0]]}", "not-finite")
@@ -213,21 +213,21 @@ def _cannot_carry(numbers: Real, wire: WireFormat, largest: float) -> HybridLabE
 
 
 def scales_of(numbers: Real, block: int | None, form: Any) -> npt.NDArray[Any]:
-    """Return the scale of each block: the smallest number s in the format ``form`` for which 127 s >= max|x| in the block.
+    """Return the scale of each block: the smallest number s of the format ``form`` with 127 s >= max|x| in the block.
 
     Parameters
     ----------
     numbers : array of float32 or float64, shape (n,)
         The numbers of the message.
     block : int or None
-        How many numbers share a scale. None means that all numbers share one.
+        The number of numbers that share a scale. None means one scale for all numbers.
     form : type
         ``np.float32`` or ``np.float16``.
 
     Returns
     -------
     array of ``form``, shape (blocks,)
-        A block of zeros has the scale 0. The scale is infinite if the block has NaN or infinity, or if its numbers are too large for
+        A block of zeros has the scale 0. The scale is infinite if the block contains NaN or infinity, or if its numbers are too large for
         ``form`` or for float32.
 
     Examples
@@ -244,33 +244,33 @@ def scales_of(numbers: Real, block: int | None, form: Any) -> npt.NDArray[Any]:
         peak = np.maximum(np.maximum.reduceat(numbers, starts), -np.minimum.reduceat(numbers, starts)).astype(np.float64)
     with np.errstate(over="ignore"):
         scales: npt.NDArray[Any] = np.abs(peak / LEVELS).astype(form)
-        # a scale that was rounded down would give codes above 127: take the next larger number
+        # a scale that was rounded down would give codes above 127, so take the next larger number
         short = scales.astype(np.float64) * LEVELS < peak
         if short.any():
             scales[short] = np.nextafter(scales[short], form(np.inf))
-        reach = scales.astype(np.float32) * np.float32(LEVELS)  # the largest number that decoding can give
+        reach = scales.astype(np.float32) * np.float32(LEVELS)  # the largest possible decoded number
     if not np.isfinite(reach).all():
         scales[~np.isfinite(reach)] = np.inf
     return scales
 
 
 def codes_of(numbers: Real, scales: npt.NDArray[Any], block: int | None, rng: Rng) -> npt.NDArray[np.int8]:
-    """Return the INT8 code of each number, which is number / scale, rounded.
+    """Return the INT8 code of each number: number / scale, rounded.
 
-    Without ``rng`` it is rounded to the nearest code. With ``rng`` it is rounded up with a probability equal to the fractional part,
-    and else down.
+    Without ``rng``, the quotient is rounded to the nearest code. With ``rng``, the quotient is rounded up with a probability equal to its
+    fractional part, and otherwise down.
 
     >>> codes_of(np.array([254.0, -3.2, 0.0, 0.0]), np.array([2.0, 0.0]), block=2, rng=None)
     array([127,  -2,   0,   0], dtype=int8)
     """
-    divisor = np.where(scales > 0, scales, 1).astype(numbers.dtype)  # a block of zeros has scale 0; dividing by 1 keeps its zeros
+    divisor = np.where(scales > 0, scales, 1).astype(numbers.dtype)  # a block of zeros has the scale 0, so divide by 1 instead
     steps = numbers / _scale_of_each(divisor, block, numbers.size)
     if rng is None:
         np.rint(steps, out=steps)
     else:
-        steps += rng.random(steps.size, dtype=steps.dtype.type)  # x + u, rounded down, is above x with the probability of its fraction
+        steps += rng.random(steps.size, dtype=steps.dtype.type)  # floor(x + u) rounds x up with a probability equal to the fraction of x
         np.floor(steps, out=steps)
-        np.clip(steps, -LEVELS, LEVELS, out=steps)  # floating-point rounding can give 128
+        np.clip(steps, -LEVELS, LEVELS, out=steps)  # clip, because floating-point rounding can give 128
     codes: npt.NDArray[np.int8] = steps.astype(np.int8)
     return codes
 

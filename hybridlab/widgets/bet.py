@@ -155,7 +155,7 @@ class Revealed(BetView):
         traitlets.link((bet, "answer"), (self, "answer"))
 
     def __repr__(self) -> str:
-        """Return the name, the correct answer and the reader's answer. Stored notebooks contain this text, so it is the same in every run."""
+        """Return the name and both answers. Stored notebooks contain this text, so it is the same in every run."""
         return f"<Revealed {self.name}: {_answer_text(self.truth)}; {self._bet_text()}>"
 
 

@@ -149,7 +149,7 @@ class ClusterExplorer(View):
 
     @property
     def time(self) -> IterationTime:
-        """The result of :func:`predict`. Raises :class:`UnsupportedSize` if the plan does not fit in memory or does not divide the model."""
+        """The result of :func:`predict`. Raises :class:`UnsupportedSize` if the plan does not fit in memory or divide the model."""
         return self._case.time()
 
     @property

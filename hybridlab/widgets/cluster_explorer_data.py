@@ -468,7 +468,7 @@ def _overflow_template(case: ClusterCase, gpu: Profile) -> str:
     try:
         refuse_overflow(case.model, case.plan, gpu)
     except UnsupportedSize as why:
-        # Replace only the numbers before the capacity. The advice after the capacity does not change, because different advice is a different text.
+        # Replace only the numbers before the capacity. The advice after the capacity keeps its numbers.
         before, _, after = str(why).partition(f"{gpu.memory / 1e9:g} GB of {gpu.name}")
         names = iter(("total", "states", "activations", "working", "over"))
         return re.sub(r"\d+\.\d", lambda _: f"{{{next(names)}}}", before) + "{capacity} GB of {gpu}" + after

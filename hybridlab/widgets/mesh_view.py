@@ -1,4 +1,4 @@
-"""The mesh view shows the ranks of a mesh with K stages and D replicas, and the messages between them."""
+"""The mesh view: it shows the ranks of a mesh with K stages and D replicas, and the messages between the ranks."""
 
 from collections.abc import Mapping
 from itertools import pairwise, product
@@ -14,7 +14,7 @@ from hybridlab.widgets.page_data import Data, digest
 from hybridlab.widgets.scripts import FromFiles, script_of, style_sheet
 from hybridlab.widgets.view import Checked, View, as_trait_error, shown_first
 
-MOST = 12  # stages or replicas of a mesh that can be drawn
+MOST = 12  # largest number of stages or replicas that the view can draw
 LINK_KINDS = (
     {"name": "activations", "letter": "A", "words": "activations", "why": "to the next stage"},
     {"name": "gradients", "letter": "G", "words": "gradients of activations", "why": "to the stage before"},
@@ -23,24 +23,24 @@ LINK_KINDS = (
 
 
 class MeshView(View):
-    """A picture of a mesh. For a chosen rank, it shows the pipeline, the stage group, and the ranks that exchange messages with it.
+    """A view of a mesh. For a chosen rank, the view shows its pipeline, its stage group, and the ranks that exchange messages with it.
 
-    All meshes are in the trait ``data``, so the picture needs no running kernel. The traits ``stages``, ``replicas`` and ``rank`` change
-    with the controls. Python can observe and set them. If a new mesh is too small for the chosen rank, ``rank`` becomes 0.
+    All meshes are in the trait ``data``, so the view works without a running kernel. The traits ``stages``, ``replicas`` and ``rank``
+    change with the controls. Python can observe and set them. If a new mesh is too small for the chosen rank, ``rank`` becomes 0.
 
     Parameters
     ----------
     stages, replicas : int or iterable of int
-        The sizes to choose from, at most 12.
+        The sizes from which the reader chooses, at most 12.
     microbatches : int
-        The number of microbatches that run through a pipeline in one step. It determines the number of messages.
+        The number of microbatches of a pipeline in one step, which determines the number of messages.
     show : mapping or None
-        The setting to begin with, such as ``{"stages": 3, "replicas": 4, "rank": 5}``. What it leaves out begins at the first value.
+        The first setting, such as ``{"stages": 3, "replicas": 4, "rank": 5}``. Other traits begin at their first value.
 
     Raises
     ------
     HybridLabError
-        For sizes that are not in the grid and for ranks that are not in the mesh.
+        A size is not in the grid, or a rank is not in the mesh.
 
     Examples
     --------
@@ -81,7 +81,7 @@ class MeshView(View):
         return Mesh(self.stages, self.replicas).coordinates(self.rank)
 
     def checked(self, name: str, value: Any) -> int:
-        """Return the value if the view offers this size, or if it can be the number of a rank. Otherwise refuse it."""
+        """Return a size or a rank. Raise an error for a size that the view does not offer, or for a value that is no rank."""
         if name == "rank":
             return whole_number(value, name, at_least=0)
         number, sizes = whole_number(value, name), self.data[name]
@@ -94,14 +94,14 @@ class MeshView(View):
         """Return the rank, or raise an error if the mesh does not have it."""
         rank: int = proposal["value"]
         with as_trait_error():
-            # For a message of the page this runs after all its changes, because only then the size of the mesh is known.
+            # Traitlets runs this check after all changes in a message from the page, so the size of the mesh is up to date.
             Mesh(self.stages, self.replicas).coordinates(rank)
         return rank
 
     @traitlets.observe("stages", "replicas")
     def _follow(self, _: Any) -> None:
-        """Choose rank 0 if a new mesh does not have the chosen rank."""
-        if self.rank >= Mesh(self.stages, self.replicas).size:  # a larger mesh has all ranks of the smaller one
+        """Choose rank 0 if the new mesh does not contain the chosen rank."""
+        if self.rank >= Mesh(self.stages, self.replicas).size:  # a larger mesh contains all ranks of a smaller mesh
             self.rank = 0
 
     def __repr__(self) -> str:
@@ -115,14 +115,14 @@ class MeshView(View):
 
 
 def mesh_data(stages: list[int], replicas: list[int], microbatches: int) -> Data:
-    """Return the data that the view draws: the places, groups and links of every mesh.
+    """Return the data of the view: the places, groups and links of every mesh.
 
     Parameters
     ----------
     stages, replicas : list of int
-        The sizes. There is a mesh for each pair of them.
+        The sizes. The data have a mesh for each pair of sizes.
     microbatches : int
-        The number of microbatches that run through a pipeline in one step.
+        The number of microbatches of a pipeline in one step.
 
     Returns
     -------
@@ -148,10 +148,10 @@ def _mesh_entry(mesh: Mesh, microbatches: int) -> Data:
     links: list[list[Any]] = []
     for ranks in pipelines:
         for before, after in pairwise(ranks):
-            # In a step, a boundary carries one message forwards and one backwards for each microbatch.
+            # For each microbatch, neighbouring stages exchange one message forwards and one message backwards.
             links += [["activations", before, after, microbatches], ["gradients", after, before, microbatches]]
     for stage in range(mesh.stages):
-        # A ring of D ranks has D - 1 steps of reduce-scatter and D - 1 of all-gather, with a message over each link in each step.
+        # A ring of D ranks has D - 1 steps of reduce-scatter and D - 1 steps of all-gather. Each link carries one message in each step.
         links += [["ring", sender, receiver, 2 * (mesh.replicas - 1)] for sender, receiver in mesh.ring(stage)]
     return {
         "places": [list(mesh.coordinates(rank)) for rank in range(mesh.size)],

@@ -1,4 +1,4 @@
-"""The ring stepper shows one or several rings after each hop. For each sum, it shows the ranks whose numbers are in it."""
+"""The ring stepper: it shows one or several rings after each hop. For each sum, it shows which ranks have contributed."""
 
 from collections.abc import Callable, Iterable, Mapping
 from itertools import islice, pairwise
@@ -17,41 +17,40 @@ from hybridlab.widgets.page_data import Data, digest
 from hybridlab.widgets.scripts import FromFiles, script_of, style_sheet
 from hybridlab.widgets.view import Checked, View, as_trait_error, shown_first
 
-Ring = Callable[[Floats], Iterable[Any]]  # takes values, shape (ranks, n), and returns its hops; ``held`` of a hop has sums, not means
-Counts = npt.NDArray[np.int64]  # (ranks, chunks, ranks): how often the number of each rank is in each chunk on each rank
+Ring = Callable[[Floats], Iterable[Any]]  # values, shape (ranks, n) -> hops; ``held`` of a hop has sums, not means
+Counts = npt.NDArray[np.int64]  # entry [r, c, s] counts how many times the number of rank s is in chunk c on rank r
 
 MOST_RANKS = 8
 MOST_RINGS = 4
 MOST_HOPS = 60
-MOST_TIMES = 99  # how many times the number of one rank can be in a sum
+MOST_TIMES = 99  # largest accepted count of one rank's number in a sum
 LONGEST_NAME = 40  # characters
-NEAR = 0.05  # how far a sum may be from a whole number; rounding in a wire format changes it by less, a mean is farther away
+NEAR = 0.05  # allowed distance of a count from a whole number: more than rounding errors of wire formats, less than for means
 TIMES = {1: "", 2: " twice"}
 
 
 class RingStepper(View):
-    """A picture of a ring all-reduce, hop by hop. Ranks are columns, chunks are rows, and a cell shows whose numbers are in the sum.
+    """A view of a ring all-reduce, hop by hop. Ranks are columns, chunks are rows, and a cell shows the ranks whose numbers are in the sum.
 
-    The rings run when the stepper is created. The trait ``data`` has the state after every hop, so the picture needs no running kernel.
-    Rank r begins with the number 2**r in every chunk. The traits ``ranks`` and ``step`` change with the controls. Python can observe and
-    set them. If ``step`` is too large for a new number of ranks, it becomes the last step.
+    The constructor runs the rings. The trait ``data`` has the state after every hop, so the view works without a running kernel. Rank r
+    begins with the number 2**r in every chunk. The traits ``ranks`` and ``step`` change with the controls. Python can observe and set them.
+    If ``step`` is too large for a new number of ranks, it becomes the last step.
 
     Parameters
     ----------
     rings : mapping of str to function, or None
-        At most 4 rings by name. They are shown side by side. A ring is a function that takes values of shape (ranks, n). Its chunks are
-        the parts into which ``numpy.array_split`` cuts the n numbers. It returns its hops, each with the sums (not means) that the ranks
-        hold after this hop. None shows :func:`~hybridlab.collectives.ring_all_reduce` alone.
+        Name -> ring, at most 4 rings, shown side by side. A ring is a function of values of shape (ranks, n) that returns its hops. The
+        chunks are the pieces into which ``numpy.array_split`` cuts the n numbers. Each hop has the sums (not means) that the ranks hold
+        after this hop. None shows only :func:`~hybridlab.collectives.ring_all_reduce`.
     ranks : int or iterable of int
-        The numbers of ranks to choose from, 2 to 8.
+        The numbers of ranks from which the reader chooses, 2 to 8.
     show : mapping or None
-        The setting to begin with, such as ``{"ranks": 4, "step": 3}``. What it leaves out begins at the first number of ranks, before
-        the first hop.
+        The first setting, such as ``{"ranks": 4, "step": 3}``. By default, the first number of ranks and step 0, before the first hop.
 
     Raises
     ------
     HybridLabError
-        For functions that are not rings and for steps that do not exist.
+        A function is not a ring, or a step does not exist.
 
     Examples
     --------
@@ -97,7 +96,7 @@ class RingStepper(View):
         return {name: states[self.step] for name, states in zip(self.data["names"], rings, strict=True)}
 
     def checked(self, name: str, value: Any) -> int:
-        """Return the value if the view offers this number of ranks, or if it can be the number of a step. Otherwise refuse it."""
+        """Return a number of ranks or a step. Raise an error for a number of ranks that the view does not offer, or for no whole number."""
         number = whole_number(value, name, at_least=0)
         if name == "ranks" and number not in self.data["ranks"]:
             known = ", ".join(map(str, self.data["ranks"]))
@@ -116,7 +115,7 @@ class RingStepper(View):
 
     @traitlets.observe("ranks")
     def _follow(self, _: Any) -> None:
-        """Go to the last step if a new number of ranks has fewer steps."""
+        """Go to the last step if the chosen step does not exist for the new number of ranks."""
         self.step = min(self.step, self.last)  # fewer ranks have fewer steps
 
     def __repr__(self) -> str:
@@ -133,13 +132,13 @@ class RingStepper(View):
 def ring_data(rings: Mapping[str, Ring], ranks: Iterable[int]) -> Data:
     """Return the states of every ring for every number of ranks, from the start to the last hop.
 
-    A ring runs twice. In the first run, each number is 1 on one rank and 0 on the other ranks, so each sum shows which ranks' numbers are
-    in it. In the second run, there is one number in each chunk, and on rank r it is 2**r.
+    A ring runs twice. In the first run, each number is 1 on one rank and 0 on the other ranks, so each sum shows which ranks have
+    contributed. In the second run, each chunk has one number, with the value 2**r on rank r.
 
     Parameters
     ----------
     rings : mapping of str to function
-        The rings by name.
+        Name -> ring.
     ranks : iterable of int
         The numbers of ranks.
 
@@ -160,7 +159,7 @@ def ring_data(rings: Mapping[str, Ring], ranks: Iterable[int]) -> Data:
     Raises
     ------
     HybridLabError
-        For functions that are not rings, and for a ring that holds means.
+        A function is not a ring, or a ring holds means instead of sums.
 
     Examples
     --------
@@ -182,7 +181,7 @@ def ranks_in_sum(counts: Counts) -> str:
     Parameters
     ----------
     counts : array of int, shape (ranks,)
-        How many times the number of each rank is in the sum.
+        For each rank, how many times its number is in the sum.
 
     Examples
     --------
@@ -200,7 +199,7 @@ def _correct_ring(values: Floats) -> Any:
 
 
 def _checked_rings(rings: Any) -> dict[str, Ring]:
-    """Return the rings by name. Raise an error if ``rings`` is not a mapping of 1 to 4 of them."""
+    """Return the rings by name, or raise an error if ``rings`` is not a mapping with 1 to 4 rings."""
     if not isinstance(rings, Mapping) or not 0 < len(rings) <= MOST_RINGS:
         wanted = f'1 to {MOST_RINGS} functions by name, such as {{"correct": ring}}'
         raise HybridLabError(f"rings must be {wanted}, not {short_repr(rings)}", "wrong-type")
@@ -212,12 +211,12 @@ def _checked_rings(rings: Any) -> dict[str, Ring]:
 
 
 def _ring_runs(rings: Mapping[str, Ring], ranks: int) -> Data:
-    """Return the states of all rings for one number of ranks. A ring that ends before the others stays in its last state."""
+    """Return the states of all rings for one number of ranks. A ring with fewer hops than another ring repeats its last state."""
     runs = [_states(name, ring, ranks) for name, ring in rings.items()]
     steps = max(len(states) for states in runs)
     phases = next([state["phase"] for state in states] for states in runs if len(states) == steps)
     for states in runs:
-        # All rings share one cursor, so all need the same number of states.
+        # The view has one slider for all rings, so all rings need the same number of states.
         ended = {**states[-1], "messages": [], "sent": "This ring has ended.", "told": ""}
         states += [ended] * (steps - len(states))
     return {"phases": phases, "mean": float(np.mean(2.0 ** np.arange(ranks))), "rings": runs}
@@ -227,10 +226,10 @@ def _states(name: str, ring: Ring, ranks: int) -> list[Data]:
     """Return the state of one ring after each hop: see :func:`ring_data`."""
     eye: Floats = np.eye(ranks)
     powers: Floats = np.exp2(np.arange(ranks, dtype=np.float64))
-    # The numbers of rank s are a unit vector for each chunk, so a sum counts how often each rank's number is in it.
+    # Each chunk of rank s is unit vector number s, so entry s of a sum counts how many times rank s is in the sum.
     hops = _run_ring(name, ring, np.tile(eye, ranks), ranks)
     parts = [eye[:, None, :].repeat(ranks, axis=1).astype(np.int64), *(_part_counts(name, hop, ranks) for hop in hops)]
-    # Different powers of two have different sums, so a reader can see in a sum which ranks are in it.
+    # Sums of different powers of two are different, so a reader can see from a sum which ranks are in it.
     start = powers[:, None].repeat(ranks, axis=1)
     numbered = _run_ring(name, ring, start, ranks)
     if len(numbered) != len(hops):
@@ -238,7 +237,7 @@ def _states(name: str, ring: Ring, ranks: int) -> list[Data]:
         raise HybridLabError(f"the ring {name!r} has {counts}", "not-a-ring")
     values = [start, *(_held_values(name, hop, ranks, ranks) for hop in numbered)]
     whole = np.array([(each == 1).all(axis=2) for each in parts])
-    # A sum is lost if it was whole after an earlier hop and is not whole now.
+    # A sum is lost if it was whole after an earlier hop but is not whole now.
     lost = np.logical_or.accumulate(whole) & ~whole
     marks = np.where(whole, "whole", np.where(lost, "lost", ""))
     phases = ["start", *(str(hop.phase) for hop in hops)]
@@ -249,7 +248,7 @@ def _states(name: str, ring: Ring, ranks: int) -> list[Data]:
             "phase": phases[place],
             "messages": messages[place],
             "parts": parts[place].tolist(),
-            "values": np.round(values[place], 6).tolist(),  # digits from rounding would differ between machines
+            "values": np.round(values[place], 6).tolist(),  # rounded, because the last digits differ between machines
             "marks": marks[place].tolist(),
             "whole": int(whole[place].sum()),
             "error": float(np.round(np.abs(values[place] / ranks - powers.mean()).max(), 6)),
@@ -261,13 +260,13 @@ def _states(name: str, ring: Ring, ranks: int) -> list[Data]:
 
 
 def _run_ring(name: str, ring: Ring, values: Floats, ranks: int) -> list[Any]:
-    """Run a ring and return its hops. Raise an error if the function is not a ring."""
+    """Return the hops of a ring, or raise an error if the function is not a ring."""
     if not callable(ring):
         raise HybridLabError(
             f"the ring {name!r} must be a function of values, shape (ranks, n), that returns hops, not {short_repr(ring)}", "wrong-type"
         )
     hops = list(each_of(ring(values), f"the ring {name!r} must return hops"))
-    # Fewer than D - 1 hops cannot carry a number to all D ranks of a ring.
+    # At least D - 1 hops, because with fewer hops a number cannot reach all D ranks.
     if not ranks <= len(hops) + 1 <= MOST_HOPS:
         wanted = f"{ranks - 1} to {MOST_HOPS - 1} hops for {ranks} ranks"
         raise HybridLabError(f"the ring {name!r} must make {wanted}, not {len(hops)}", "wrong-length")
@@ -291,8 +290,8 @@ def _held_values(name: str, hop: Any, ranks: int, size: int) -> Floats:
 
 
 def _part_counts(name: str, hop: Any, ranks: int) -> Counts:
-    """Return ``parts`` after a hop, as in :func:`ring_data`, or refuse values that are not sums."""
-    # Shape (ranks, chunks, ranks): each chunk has one unit vector, so its values are the counts.
+    """Return ``parts`` after a hop, as in :func:`ring_data`, or raise an error if the values are not sums."""
+    # Shape (ranks, chunks, ranks): each chunk has one sum of unit vectors, so its values are the counts.
     held = _held_values(name, hop, ranks, ranks * ranks).reshape(ranks, ranks, ranks)
     counts = np.rint(held)
     if (np.abs(held - counts) > NEAR).any() or (np.abs(counts) > MOST_TIMES).any():
@@ -319,9 +318,9 @@ def _messages_text(messages: list[list[int]]) -> str:
 
 
 def _effects_text(parts: tuple[Counts, Counts], marks: tuple[Any, Any], messages: list[list[int]]) -> str:
-    """Return sentences that say what the receivers of a hop did, and which sums became whole or were overwritten."""
+    """Return sentences about a hop: what the receivers did, and which sums became whole or were overwritten."""
     before, after = parts
-    # Counts are compared with those before the hop, because all ranks send at the same time.
+    # Compare with the counts before the hop, because all ranks send at the same time.
     added = [(after[to, chunk] == before[to, chunk] + before[rank, chunk]).all() for rank, to, chunk in messages]
     copied = [(after[to, chunk] == before[rank, chunk]).all() for rank, to, chunk in messages]
     sentences = ["The receiver adds."] if all(added) else ["The receiver keeps what it gets."] if all(copied) else []

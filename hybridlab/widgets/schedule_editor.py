@@ -1,4 +1,4 @@
-"""The schedule editor lets the reader write the order of each device. It judges the text and draws its timeline at each key."""
+"""The schedule editor: the reader writes the order of each device. After each key, the editor checks the text and draws its timeline."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -19,39 +19,39 @@ from hybridlab.widgets.page_data import MOST_OPS, Data, compact_json, digest, ni
 from hybridlab.widgets.scripts import FromFiles, script_of, style_sheet
 from hybridlab.widgets.view import Checked, View, shown_first
 
-LONGEST = 100_000  # characters of a text
+LONGEST = 100_000  # largest number of characters of a text
 SIZES = MappingProxyType({"devices": 4, "microbatches": 8, "chunks": 1})
 TIMES = MappingProxyType({"forward": 1.0, "backward": 2.0, "weight_share": 0.5, "p2p": 0.0, "overlap": 0.0})
-# The first two goals of every puzzle, which an editor without a puzzle has alone
+# The first two goals of every puzzle. An editor without a puzzle has only these goals.
 GOALS = (("complete", "has every operation once"), ("runs", "can run: no device waits for ever"))
 
 
 class ScheduleEditor(View):
-    r"""A text in which the reader writes a schedule, with its timeline, its faults and the goals that it reaches.
+    r"""A text field for a schedule. The view shows the timeline of the schedule, its faults and the reached goals.
 
-    The page judges and times each text itself, so the view needs no running kernel. The trait ``text`` has one line for each device. It
-    changes with every key, and Python can observe and set it. It can be any text: ``schedule`` and ``timeline`` raise an error where the
-    text is no schedule.
+    The page itself checks and simulates each text, so the view works without a running kernel. The trait ``text`` has one line for each
+    device and changes with every key. Python can observe and set ``text``. If the text is not a schedule, ``schedule`` and ``timeline``
+    raise an error.
 
     Parameters
     ----------
     puzzle : object, optional
-        What to solve: an object whose method ``data()`` returns sizes, costs, a text to start with and goals, or this dict itself. An
-        example is ``hybridlab.course.puzzles.PUZZLES["two-devices"]``. Without it, the arguments below say the sizes and the costs.
+        The puzzle to solve: an object whose method ``data()`` returns a dict with sizes, costs, a start text and goals; or this dict. An
+        example is ``hybridlab.course.puzzles.PUZZLES["two-devices"]``. Without a puzzle, the arguments below set the sizes and the costs.
     devices, microbatches, chunks : int, optional
-        The sizes; by default 4, 8 and 1.
+        The sizes. The defaults are 4, 8 and 1.
     forward, backward, weight_share, p2p, overlap : float or sequence of float, optional
-        As in :class:`Costs`, for one setting; by default a forward takes 1 and a backward 2, without latency and overlap.
+        As in :class:`Costs`, for one setting. By default, a forward takes 1 and a backward takes 2, without latency and overlap.
     unit : str or None
-        The unit of all times, as in :class:`Costs`. A puzzle has its own.
+        The unit of all times, as in :class:`Costs`. A puzzle has its own unit.
     show : mapping or None
-        The setting to begin with, such as ``{"text": "device 0: 0F0 0B0"}``.
+        The first setting, such as ``{"text": "device 0: 0F0 0B0"}``.
 
     Raises
     ------
     HybridLabError
-        For sizes or costs beside a puzzle (``conflicting-arguments``), for a puzzle that lacks a part (``missing-argument``), and for
-        sizes, costs and texts that the library or a page does not accept.
+        There are a puzzle and also sizes or costs (``conflicting-arguments``), the puzzle lacks an entry (``missing-argument``), or a size,
+        a cost or a text is invalid.
 
     Examples
     --------
@@ -91,23 +91,23 @@ class ScheduleEditor(View):
         given = _sizes_and_costs(asked, unit) if puzzle is None else _puzzle_data(puzzle, asked)
         self._costs = costs_of_one_setting(**given["costs"], unit=given["unit"] or None)
         data = given | _costs_by_device(self._costs, given["devices"]) | _kinds_and_starts(given)
-        refuse_too_large(len(compact_json(data)), "this editor is", "give smaller sizes")  # before the trait is sent to a page
+        refuse_too_large(len(compact_json(data)), "this editor is", "give smaller sizes")  # checked before the page gets the data
         self._digest = digest(data)
         self.set_trait("data", data)
         super().__init__(**({"text": data["starts"][0]["text"]} | shown_first(show, self.SETTING, '{"text": "0F0 0B0"}')))
 
     @property
     def schedule(self) -> Schedule:
-        """The schedule that the text describes. Raises :class:`InvalidSchedule` or :class:`Deadlock` if it describes none."""
+        """The schedule in the text. Raises :class:`InvalidSchedule` or :class:`Deadlock` if the text is not a valid schedule."""
         return Schedule.parse(self.text, name="yours")
 
     @property
     def timeline(self) -> Timeline:
-        """The timeline of the schedule for the costs of this editor. Raises an error if the text describes no schedule."""
+        """The timeline of the schedule with the costs of this editor. Raises an error if the text is not a valid schedule."""
         return simulate(self.schedule, self._costs)
 
     def checked(self, name: str, value: Any) -> str:
-        """Return a text with the line ends that a page uses, or refuse a value that is not a text or is too long."""
+        """Return a text with the line ends of Unix, or raise an error for a value that is not a text or is too long."""
         text = checked_text(value, name).replace("\r\n", "\n").replace("\r", "\n")
         if len(text) > LONGEST:
             raise HybridLabError(f"{name} must have at most {LONGEST:,} characters, not {len(text):,}", "too-large")
@@ -125,7 +125,7 @@ class ScheduleEditor(View):
 
 
 def _sizes_and_costs(asked: Mapping[str, Any], unit: str | None) -> Data:
-    """Return the data of an editor without a puzzle. Its goals are a complete schedule and one that can run."""
+    """Return the data of an editor without a puzzle. Its two goals: the schedule is complete, and the schedule can run."""
     goals = [{"name": name, "words": words, "makespan": None, "memory": None} for name, words in GOALS]
     sizes = {name: whole_number(asked.get(name, usual), name) for name, usual in SIZES.items()}
     costs = {name: asked.get(name, usual) for name, usual in TIMES.items()}
@@ -134,7 +134,7 @@ def _sizes_and_costs(asked: Mapping[str, Any], unit: str | None) -> Data:
 
 
 def _puzzle_data(puzzle: Any, asked: Mapping[str, Any]) -> Data:
-    """Return the data of a puzzle. Raise an error if an entry is missing, or if ``asked`` has sizes or costs as well."""
+    """Return the data of a puzzle. Raise an error if an entry is missing, or if ``asked`` also has sizes or costs."""
     if asked:
         raise HybridLabError(f"the puzzle has its own sizes and costs: leave out {', '.join(asked)}", "conflicting-arguments")
     data = puzzle if isinstance(puzzle, Mapping) else getattr(puzzle, "data", lambda: None)()
@@ -151,17 +151,17 @@ def _puzzle_data(puzzle: Any, asked: Mapping[str, Any]) -> Data:
 
 
 def _costs_by_device(costs: Costs, devices: int) -> Data:
-    """Return the costs in the form that the script takes: a time for each device, one latency and one overlap."""
-    costs.table(devices)  # refuses costs for another number of devices
+    """Return the costs in the form for the script: times for each device, one latency and one overlap."""
+    costs.table(devices)  # raises if the costs are for another number of devices
     each = {name: np.broadcast_to(getattr(costs, name), devices) for name in ("forward", "backward", "weight_share")}
     single = {name: float(getattr(costs, name).item()) for name in ("p2p", "overlap")}
     return {"costs": {name: nine_digits(values.tolist()) for name, values in each.items()} | single}
 
 
 def _kinds_and_starts(given: Data) -> Data:
-    """Return the words and colours of operations, and the texts to start from: the puzzle's own, and schedules of this size."""
+    """Return the words and colours of operations, and the start texts: the puzzle's text, and the schedules of this size."""
     devices, microbatches, chunks = (given[size] for size in SIZES)
-    # With split backwards, each stage has a forward, an input gradient and a weight gradient for each microbatch.
+    # 3: with split backwards, each stage has a forward, an input gradient and a weight gradient for each microbatch.
     operations = 3 * devices * microbatches * chunks
     if operations > MOST_OPS:
         message = f"an editor draws at most {MOST_OPS:,} operations, not {operations:,}: give fewer devices, microbatches or chunks"
@@ -170,12 +170,12 @@ def _kinds_and_starts(given: Data) -> Data:
     if given["puzzle"]:
         fitting = [family for family in fitting if family.copies == 1]  # a puzzle has one copy of the weights
     texts = [{"name": each.name, "title": each.title, "text": str(build(each.name, devices, microbatches, chunks))} for each in fitting]
-    # A puzzle with full backwards only would refuse a text with split ones.
+    # A puzzle with only full backwards does not accept split backwards.
     if not given["split"]:
         texts = [text for text in texts if "W" not in text["text"]]
     lines = "\n".join(f"device {device}: " for device in range(devices))
     empty = {"name": "", "title": "empty lines", "text": lines}
     # The editor begins with the first text.
     own = [{"name": "start", "title": "the puzzle's start", "text": given["start"]}] if given["puzzle"] else []
-    # A text can have two copies of the weights, which doubles the number of shades.
+    # 2 * chunks, because a text can have two copies of the weights, with different shades.
     return {"kinds": operation_kinds({"gpipe": [chunks, 2 * chunks]}), "starts": [*own, *texts, empty]}

@@ -1,6 +1,6 @@
-"""Builds the script and the style sheet of a widget from files.
+"""Functions that join files into the script and the style sheet of a widget.
 
-The script is one ES module with the code of the widget's file and of all files that it imports.
+The script is one JavaScript module (ES module) with the contents of the widget's file and of all imported files.
 """
 
 import re
@@ -15,28 +15,28 @@ from hybridlab.checks import known_name
 from hybridlab.errors import HybridLabError
 
 HERE = Path(__file__).parent
-# Regular expressions are enough because the scripts use these forms alone; _read_script refuses all others.
+# Regular expressions are enough, because the scripts use only these forms. _read_script raises an error for all others.
 IMPORT = re.compile(r'^import \{\s*(\w+(?:,\s*\w+)*),?\s*\} from "\./(\w+\.js)";\n', re.MULTILINE)
 EXPORT = re.compile(r"^export (?=(?:const|(?:async )?function) (\w+))", re.MULTILINE)
 ANY_OTHER = re.compile(r"^\s*((?:import|export)\b.*)", re.MULTILINE)
 TOP_LEVEL = re.compile(r"^(?:const|let|var|class|(?:async )?function\*?) (?:(\w+)|[\[{](.*)[\]}] =)", re.MULTILINE)
-NOT_CODE = re.compile(r"^ *(?://.*)?\n", re.MULTILINE)  # empty lines and comment lines, which a page does not need
+NOT_CODE = re.compile(r"^ *(?://.*)?\n", re.MULTILINE)  # empty lines and comment lines; a page does not need them
 LAST_LINE = "export default { render };\n"
 
 
 class Script(NamedTuple):
-    """One file: its code without imports and exports, and the names in it."""
+    """One JavaScript file: its text without imports and exports, and its names."""
 
-    text: str  # the code alone
+    text: str  # without imports, exports and comment lines
     imports: list[tuple[str, str]]  # (name, file)
     exports: list[str]
-    names: list[str]  # the names that are defined at the top level
+    names: list[str]  # names that the file defines at the top level
 
 
 class FromFiles:
-    """A class attribute whose value is the text that ``make`` returns, built again when a file in the folder has changed.
+    """A class attribute with the text from ``make``. If a file in the folder has changed, ``make`` builds the text again.
 
-    A widget that is created after an edit of its script or style sheet has the edit, without a restart of the kernel.
+    So after an edit of a script or style sheet, new widgets use the edited file without a restart of the kernel.
     """
 
     def __init__(self, make: Callable[..., str], *arguments: Any, folder: Path = HERE, **named: Any) -> None:
@@ -46,7 +46,7 @@ class FromFiles:
 
     def __get__(self, widget: object, kind: type) -> str:
         files = [(each.name, each.stat()) for each in scandir(self._folder) if each.name.endswith((".js", ".css"))]
-        # Sizes count, too: a file system may give two quick edits the same time.
+        # Compare sizes too, because a file system can give two quick edits the same time.
         stamp = sorted((name, stat.st_mtime_ns, stat.st_size) for name, stat in files)
         if stamp != self._built[0]:
             self._built = (stamp, self._make())
@@ -54,10 +54,10 @@ class FromFiles:
 
 
 def script_of(entry: str, folder: Path = HERE) -> str:
-    r"""Return the ES module of a widget. It has each imported file once, and the widget's own file ``entry`` at the end.
+    r"""Return the ES module of a widget: each imported file once, and the widget's own file ``entry`` at the end.
 
-    The joined text has no ``import`` lines, no word ``export``, no comment lines and no empty lines. The rest of each file stays as it
-    is, so no build tool is needed.
+    The joined text has no ``import`` lines, no word ``export``, no comment lines and no empty lines. The rest of each file does not change,
+    so the project needs no build tool.
 
     Parameters
     ----------
@@ -74,9 +74,9 @@ def script_of(entry: str, folder: Path = HERE) -> str:
     Raises
     ------
     HybridLabError
-        If a file or a name that is imported does not exist (``unknown-name``), if files import each other in a circle
-        (``circular-import``), if two files define the same name at the top level (``duplicate-name``), for other forms of ``import`` and
-        ``export`` (``unsupported-import``), and if ``entry`` has no function ``render`` (``no-render``).
+        An imported file or name does not exist (``unknown-name``), files import each other in a circle (``circular-import``), two files
+        define the same name at the top level (``duplicate-name``), a file has another form of ``import`` or ``export``
+        (``unsupported-import``), or ``entry`` has no function ``render`` (``no-render``).
 
     Examples
     --------
@@ -95,7 +95,7 @@ def script_of(entry: str, folder: Path = HERE) -> str:
     except CycleError as why:
         circle = " imports ".join(reversed(why.args[1]))
         raise HybridLabError(f"scripts import each other in a circle: {circle}", "circular-import") from None
-    # The joined files share one scope, where a second definition would be an error or replace the first.
+    # The joined files share one scope. A second definition of a name would be an error, or replace the first definition.
     owners: dict[str, str] = {}
     for name in order:
         for each in scripts[name].names:
@@ -104,20 +104,20 @@ def script_of(entry: str, folder: Path = HERE) -> str:
                 raise HybridLabError(f"{both}, and {entry} needs both files: rename {each} in one of them", "duplicate-name")
     if "render" not in scripts[entry].names:
         raise HybridLabError(f"{entry} is not a widget: it has no function render", "no-render")
-    # The order has each file behind the files that it imports, so every ``const`` is defined before it is used.
+    # Each file comes after its imported files, so every ``const`` is defined before its use.
     return "".join(scripts[name].text for name in order) + LAST_LINE
 
 
 def style_sheet(*kinds: str, files: Iterable[str], folder: Path = HERE) -> str:
     """Return the text of a view's style sheet: the shared ``view.css``, then the view's own ``files`` in their order.
 
-    The rules in the files are for elements of the class ``hybridlab-view``. The returned text has the class of the view instead. A
-    page with several kinds of views has a copy of the shared rules for each kind, so no kind changes the look of another.
+    In the files, the rules are for elements of the class ``hybridlab-view``. In the returned text, the rules are for the class of the view.
+    So a page with several kinds of views has the shared rules once for each kind, and no kind changes the look of another kind.
 
     Parameters
     ----------
     kinds : str
-        The kinds of views that use the sheet. For example, ``"mesh"`` means elements of the class ``hybridlab-mesh``.
+        The kinds of views that use the style sheet. For example, ``"mesh"`` means elements of the class ``hybridlab-mesh``.
     files : iterable of str
         Names of the view's own files.
     folder : Path
@@ -134,8 +134,8 @@ def style_sheet(*kinds: str, files: Iterable[str], folder: Path = HERE) -> str:
 
 
 def _read_script(path: Path) -> Script:
-    """Return a file's code and names. Refuse forms of ``import`` and ``export`` that cannot be joined."""
-    source = path.read_text(encoding="utf-8").removesuffix(LAST_LINE)  # script_of writes it once, at the end
+    """Return the text and the names of a file. Raise an error for forms of ``import`` and ``export`` that cannot be joined."""
+    source = path.read_text(encoding="utf-8").removesuffix(LAST_LINE)  # script_of writes this line once, at the end
     text = NOT_CODE.sub("", EXPORT.sub("", IMPORT.sub("", source)))
     if other := ANY_OTHER.search(text):
         forms = 'import { name } from "./file.js"; and export before a const or a function'
@@ -146,13 +146,13 @@ def _read_script(path: Path) -> Script:
 
 
 def _all_imported(entry: str, folder: Path) -> dict[str, Script]:
-    """Return the scripts by name: ``entry``, the files that it imports, those that they import, and so on."""
+    """Return the scripts by name: ``entry`` and all files that it imports directly or indirectly."""
     known = sorted(path.name for path in folder.glob("*.js"))
     scripts: dict[str, Script] = {}
     waiting = [known_name(entry, known, "script")]
     while waiting:
         name = waiting.pop(0)
-        if name not in scripts:  # files may import the same file, or each other in a circle
+        if name not in scripts:  # several files can import the same file, or files can import each other in a circle
             scripts[name] = _read_script(folder / name)
             waiting += [known_name(file, known, f"file imported by {name}:") for _, file in scripts[name].imports]
     return scripts

@@ -1,4 +1,4 @@
-"""The step explorer shows one training step on all devices of a mesh, from the first forward to the end of the optimiser."""
+"""The step explorer: it shows one training step on all ranks of a mesh, from the first forward to the end of the optimiser."""
 
 from collections.abc import Iterator, Mapping
 from itertools import product
@@ -30,38 +30,38 @@ SPAN_WORDS = ("message sent", "message received", "reduce-scatter", "all-gather"
 
 
 class StepExplorer(View):
-    """A picture of one training step on all ranks: pipelines, messages, the rings of all stages and the optimiser.
+    """A view of one training step on all ranks: pipelines, messages, the rings of all stages and the optimiser.
 
-    All steps are in the trait ``data``, so the picture needs no running kernel. The traits ``schedule``, ``devices``, ``replicas``,
-    ``microbatches``, ``ring`` (the time of a ring step, or the name of a wire format) and ``overlap`` change with the controls. The
-    traits ``rank`` and ``time`` change with the cursor. Python can observe and set all of them. If a new mesh is too small for the
-    chosen rank, ``rank`` becomes 0.
+    All steps are in the trait ``data``, so the view works without a running kernel. The traits ``schedule``, ``devices``, ``replicas``,
+    ``microbatches``, ``ring`` (the time of a ring step, or the name of a wire format) and ``overlap`` change with the controls. The traits
+    ``rank`` and ``time`` change with the cursor. Python can observe and set all of them. If a new mesh does not contain the chosen rank,
+    ``rank`` becomes 0.
 
     Parameters
     ----------
     schedules : str or iterable of str
-        Names of the schedules to choose from. Each schedule has the fewest chunks that it supports.
+        Names of the schedules from which the reader chooses. Each schedule has the smallest number of chunks that it supports.
     devices, replicas, microbatches : int or iterable of int
-        The sizes to choose from: devices in one pipeline (K), replicas (D), and microbatches in each replica (M).
+        The sizes from which the reader chooses: devices in one pipeline (K), replicas (D), and microbatches in each replica (M).
     forward, backward, weight_share, p2p, unit
-        As in :class:`Costs`. With different costs on the ranks, the picture shows the effect of a slow replica.
+        As in :class:`Costs`. Different costs on the ranks can show the effect of a slow replica.
     pair_overlap : float
         The argument ``overlap`` of :class:`Costs`.
     ring_step : float, iterable of float or None
-        Times of one step of the ring to choose from, in ``unit``.
+        Times of one ring step from which the reader chooses, in ``unit``.
     link, gradient_bytes, wire
-        As in :func:`hybrid_step`. They replace ``ring_step``. ``wire`` is one format, or several formats to choose from.
+        As in :func:`hybrid_step`, instead of ``ring_step``. ``wire`` is one format, or several formats from which the reader chooses.
     overlap : bool or iterable of bool
         Whether the ring of a stage may run during the backwards of other stages.
     optimiser : float
         The time of the optimiser, in ``unit``.
     show : mapping or None
-        The setting to begin with, such as ``{"replicas": 4, "rank": 5, "time": 120}``. What it leaves out begins at the first value.
+        The first setting, such as ``{"replicas": 4, "rank": 5, "time": 120}``. Other traits begin at their first value.
 
     Raises
     ------
     HybridLabError
-        For wrong values, for a grid that is empty or in which nothing can run, and for more than 2 MB of data.
+        A value is wrong, no setting of the grid can run, or the data have more than 2 MB.
 
     Examples
     --------
@@ -129,16 +129,16 @@ class StepExplorer(View):
         return hybrid_step(schedule, self._costs, self.replicas, overlap=self.overlap, optimiser=self._optimiser, **ring)
 
     def checked(self, name: str, value: Any) -> Any:
-        """Return the value if the explorer offers it, or if it can be a rank or a time. Otherwise refuse it."""
+        """Return the value of one trait. Raise an error if the explorer does not offer the value, or if it is no rank or no time."""
         if name == "rank":
             return whole_number(value, name, at_least=0)
         if name == "time":
-            return nine_digits([one_time(value, "time")])[0]  # as the page sends it
+            return nine_digits([one_time(value, "time")])[0]  # nine digits, the form that the page sends
         if name == "schedule":
             return known_name(value, self.data[name], "schedule of this explorer", any_case=True)
         plain = str(value) if isinstance(value, WireFormat) else value
         for each in self.data[name]:
-            # In Python True equals 1, so truth values and texts match only their own type. Numbers match whatever their type is.
+            # True == 1 in Python, so a bool or a text matches only a value of its own type. Numbers of different types can match.
             alike = type(plain) is type(each) or not {bool, str} & {type(plain), type(each)}
             if alike and isinstance(plain, (bool, int, float, str, np.number)) and each == plain:
                 return each
@@ -160,14 +160,14 @@ class StepExplorer(View):
     def _check_rank(self, proposal: Any) -> int:
         """Return the rank, or raise an error if the mesh does not have it."""
         rank: int = proposal["value"]
-        # For a message of the page this runs after all its changes, because only then the size of the mesh is known.
+        # Traitlets runs this check after all changes in a message from the page, so the size of the mesh is up to date.
         with as_trait_error():
             Mesh(self.devices, self.replicas).coordinates(rank)
         return rank
 
     @traitlets.observe("devices", "replicas")
     def _follow(self, _: Any) -> None:
-        """Choose rank 0 if a new mesh does not have the chosen rank."""
+        """Choose rank 0 if the new mesh does not contain the chosen rank."""
         if self.rank >= Mesh(self.devices, self.replicas).size:
             self.rank = 0
 
@@ -184,7 +184,7 @@ class StepExplorer(View):
 
 
 class RingCosts(NamedTuple):
-    """The control for the cost of a ring step: its label, its values, and the arguments of :func:`hybrid_step` for each value."""
+    """The control for the cost of a ring step: a label, values, and for each value the arguments of :func:`hybrid_step`."""
 
     label: str
     values: list[Any]
@@ -192,7 +192,7 @@ class RingCosts(NamedTuple):
 
 
 def ring_costs(ring_step: Any, link: Any, gradient_bytes: Any, wire: Any, unit: str | None = None) -> RingCosts:
-    """Return the costs of a ring step to choose from: times, or wire formats for gradients that are sent over a link.
+    """Return the control for the cost of a ring step. Its values are times, or wire formats of gradients that are sent over a link.
 
     Parameters
     ----------
@@ -220,7 +220,7 @@ def step_data(axes: Mapping[str, list[Any]], ring: RingCosts, costs: Costs, opti
     axes : mapping of str to list
         The values of schedule, devices (in one pipeline), replicas, microbatches and overlap.
     ring : RingCosts
-        The costs of a ring step to choose from.
+        The control for the cost of a ring step.
     costs : Costs
         The costs of all settings.
     optimiser : float
@@ -246,7 +246,7 @@ def step_data(axes: Mapping[str, list[Any]], ring: RingCosts, costs: Costs, opti
     Raises
     ------
     HybridLabError
-        For wrong values, for a grid in which nothing can run, and for more than 2 MB of data.
+        A value is wrong, no setting of the grid can run, or the data have more than 2 MB.
     """
     pipelines, rounds, steps, size = Data(), Data(), Data(), 0
     for key, step in _all_steps(axes, ring, costs, optimiser):
@@ -255,7 +255,7 @@ def step_data(axes: Mapping[str, list[Any]], ring: RingCosts, costs: Costs, opti
             continue
         # A schedule can have several copies of each stage, and all of them take part in the stage's ring.
         pipeline, ranks = key.rsplit("/", 3)[0], str(step.mesh.replicas * step.timeline.schedule.copies)
-        # All replicas and ring costs share the pipeline. Its size is checked here, so that a large grid is refused early.
+        # Many settings share a pipeline, so store each pipeline once. Check the size here, to stop a large grid early.
         if pipeline not in pipelines:
             pipelines[pipeline] = _pipeline_entry(step)
             size += len(compact_json(pipelines[pipeline]))
@@ -266,7 +266,7 @@ def step_data(axes: Mapping[str, list[Any]], ring: RingCosts, costs: Costs, opti
     if all("refusal" in entry for entry in steps.values()):
         raise HybridLabError(f"no setting of this grid can run: {next(iter(steps.values()))['refusal']}", "unsupported-size")
     data = {
-        "unit": costs.unit or "",  # an empty text tells the script that there is no unit
+        "unit": costs.unit or "",  # "" means no unit for the script
         "label": ring.label,
         "costs": _cost_entries(costs),
         "kinds": operation_kinds({name: [REGISTRY[name].fewest_chunks] for name in axes["schedule"]}),
@@ -283,7 +283,7 @@ def step_data(axes: Mapping[str, list[Any]], ring: RingCosts, costs: Costs, opti
 
 
 def step_key(data: Mapping[str, Any], setting: Mapping[str, Any]) -> str:
-    """Return the key under which ``steps`` has the entry of a setting.
+    """Return the key of a setting in ``steps``.
 
     >>> setting = {"schedule": "1f1b", "devices": 2, "replicas": 4, "microbatches": 8, "ring": "FP16", "overlap": True}
     >>> step_key({"ring": ["FP32", "FP16"]}, setting)
@@ -294,7 +294,7 @@ def step_key(data: Mapping[str, Any], setting: Mapping[str, Any]) -> str:
 
 
 def _all_steps(axes: Mapping[str, list[Any]], ring: RingCosts, costs: Costs, optimiser: float) -> Iterator[tuple[str, HybridStep | str]]:
-    """Yield the key of every combination, with its step, or with a sentence that says why it cannot run."""
+    """Yield the key of every combination with its step, or with a sentence why the combination cannot run."""
     for name, devices, microbatches in product(axes["schedule"], axes["devices"], axes["microbatches"]):
         refusal = REGISTRY[name].refusal(devices, microbatches, REGISTRY[name].fewest_chunks)
         schedule: Schedule | None = None
@@ -304,14 +304,14 @@ def _all_steps(axes: Mapping[str, list[Any]], ring: RingCosts, costs: Costs, opt
             if why_not:
                 yield key, why_not
             else:
-                schedule = schedule or build(name, devices, microbatches)  # once for each size, and only if some setting can run
+                schedule = schedule or build(name, devices, microbatches)  # built once for each size, and only if a setting can run
                 yield key, hybrid_step(schedule, costs, replicas, overlap=overlap, optimiser=optimiser, **ring.arguments[place])
 
 
 def _too_many_operations(name: str, devices: int, replicas: int, microbatches: int) -> str | None:
-    """Return a sentence that refuses a step with more operations than a browser can draw, or None for a smaller step."""
+    """Return a refusal if a step has more operations than a browser can draw, else None."""
     stages, copies = devices * REGISTRY[name].fewest_chunks, REGISTRY[name].copies
-    # An upper bound for one replica: operations with split backwards, hops, optimisers. It needs no schedule.
+    # An upper bound for one replica, without building the schedule: operations with split backwards, hops, optimisers.
     most = 3 * stages * microbatches + 2 * copies * (copies * replicas - 1) * stages + devices
     if replicas * most <= MOST_OPS:
         return None
@@ -320,7 +320,7 @@ def _too_many_operations(name: str, devices: int, replicas: int, microbatches: i
 
 
 def _cost_entries(costs: Costs) -> Data:
-    """Return the costs with all their digits, because the script computes with them."""
+    """Return the costs with all their digits, because the script calculates with the costs."""
     each = {name: getattr(costs, name).ravel().tolist() for name in ("forward", "backward", "weight_share")}
     return {**each, "p2p": costs.p2p.item(), "overlap": costs.overlap.item()}
 
@@ -334,14 +334,14 @@ def _pipeline_entry(step: HybridStep) -> Data:
 
 
 def _hop_entries(step: HybridStep) -> list[Data]:
-    """Return the hops of the ring of stage 0. Every other stage has the same ones."""
+    """Return the hops of the ring of stage 0. The rings of all other stages have the same hops."""
     hops = _spans_of_kinds(step, "reduce-scatter", "all-gather")
     ring = hops.where(hops.stage == 0)
     ranks = [replica * step.mesh.stages + path[0] for replica in range(step.mesh.replicas) for path in step.timeline.schedule.paths]
     entries = []
     for kind, number in dict.fromkeys(zip(ring.kind.tolist(), ring.step.tolist(), strict=True)):
         sends = ring.where((ring.kind == kind) & (ring.step == number))
-        # The script takes the senders in the order of the ring, not in that of their ranks.
+        # The script needs the senders in the order of the ring, not sorted by rank.
         sends = sends.where(np.argsort([ranks.index(rank) for rank in sends.device]))
         to = [ranks.index(rank) for rank in sends.peer]
         entries.append({"kind": SPAN_KINDS[kind], "step": number, "piece": sends.chunk.tolist(), "to": to})
@@ -363,7 +363,7 @@ def _step_entry(step: HybridStep, optimiser: float) -> Data:
     }
     return {
         "rings": _ring_entries(hops, step),
-        # The ring of a stage ends at the same time in all replicas, so the first replica stands for all.
+        # The ring of a stage ends at the same time in all replicas, so store only the first replica.
         "optimiser": _spans_of_kinds(step, "optimiser").start[: step.mesh.stages].tolist(),
         "update": step.timeline.schedule.copies * float(optimiser),  # a device updates each copy of its weights
         **dict(zip(figures, nine_digits(figures.values()), strict=True)),
@@ -371,7 +371,7 @@ def _step_entry(step: HybridStep, optimiser: float) -> Data:
 
 
 def _ring_entries(hops: Spans, step: HybridStep) -> list[list[Any]]:
-    """Return for every ring its device (or a list of devices), stage, start, end, and the bytes of each piece if they are known."""
+    """Return for every ring its device (or list of devices), stage, start, end, and the bytes of each piece (empty if unknown)."""
     schedule, entries = step.timeline.schedule, []
     for stage in ring_order(schedule).tolist() if hops.size else ():
         ring = hops.where(hops.stage == stage)
@@ -384,7 +384,7 @@ def _ring_entries(hops: Spans, step: HybridStep) -> list[list[Any]]:
 
 
 def _spans_of_kinds(step: HybridStep, *kinds: str) -> Spans:
-    """Return the spans of these kinds. A span is a message, a hop of a ring or an optimiser."""
+    """Return the spans of these kinds. A span is a message, a hop of a ring, or an optimiser."""
     spans = step.timeline.spans
     if spans is None:
         raise HybridLabError("the timeline of this step has no spans beside its operations", "no-spans")

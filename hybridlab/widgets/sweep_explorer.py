@@ -1,4 +1,4 @@
-"""The sweep explorer draws the rows of a sweep as lines, and has a control for each other column that varies."""
+"""The sweep explorer: it draws the rows of a sweep as lines, with a control for each other column that varies."""
 
 from collections.abc import Iterable, Mapping
 from itertools import product
@@ -15,18 +15,18 @@ from hybridlab.widgets.page_data import Data, compact_json, digest, refuse_too_l
 from hybridlab.widgets.scripts import FromFiles, script_of, style_sheet
 from hybridlab.widgets.view import Checked, View, shown_first
 
-SHOWN = ("quantity", "chosen", "at", "drawn")  # names that the argument ``show`` may have
-SHAPES = {"o": 0, "s": 1, "^": 2, "D": 3, "v": 4, "x": 6}  # marks by their numbers in chart.js
+SHOWN = ("quantity", "chosen", "at", "drawn")  # allowed names in the argument ``show``
+SHAPES = {"o": 0, "s": 1, "^": 2, "D": 3, "v": 4, "x": 6}  # marker -> its number in chart.js
 NO_ROW = "the sweep has no such row"
 
 
 class SweepExplorer(View):
-    """A picture of a sweep: lines of a quantity against a column, with a control for each other column that varies.
+    """A view of a sweep: lines of a quantity against a column, with a control for each other column that varies.
 
-    All values are in the trait ``data``, so the picture needs no running kernel. These traits change with the controls: ``quantity``,
-    ``chosen`` (a mapping from column to value), ``at`` (the value of x at which numbers are shown), ``drawn`` (names of the lines that are
-    drawn) and ``logarithmic`` (columns with a logarithmic axis). Python can observe and set them. Columns that a new ``chosen`` does not
-    name keep their values. If the sweep refused a point, the line has a gap there. Times are in the sweep's unit.
+    All values are in the trait ``data``, so the view works without a running kernel. These traits change with the controls: ``quantity``,
+    ``chosen`` (column -> value), ``at`` (the value of x at which the view shows numbers), ``drawn`` (names of the visible lines) and
+    ``logarithmic`` (columns with a logarithmic axis). Python can observe and set these traits. Columns that a new ``chosen`` does not name
+    keep their values. A line has a gap at every point that the sweep refused. Times are in the sweep's unit.
 
     Parameters
     ----------
@@ -35,20 +35,21 @@ class SweepExplorer(View):
     x : str
         The column of the horizontal axis.
     y : str or iterable of str
-        The quantities to choose from.
+        The quantities from which the reader chooses.
     lines : iterable of str or None
-        The columns whose values tell lines apart. None means the columns schedule and chunks, except a column that is an axis.
+        The columns that distinguish lines: one line for each combination of their values. None means the columns schedule and chunks,
+        except a column that is an axis.
     labels : mapping or None
         Words for columns, such as ``{"p2p": "Latency T_C"}``.
     logarithmic : str or iterable of str
         The columns whose axis is logarithmic when the view opens.
     show : mapping or None
-        What to show first, such as ``{"chosen": {"p2p": 4}, "at": 8}``.
+        The first setting, such as ``{"chosen": {"p2p": 4}, "at": 8}``.
 
     Raises
     ------
     HybridLabError
-        For columns and values that the sweep does not have, for rows that make no lines, and for more than 2 MB of data.
+        A column or value is not in the sweep, the rows cannot form lines, or the data have more than 2 MB.
 
     Examples
     --------
@@ -96,13 +97,13 @@ class SweepExplorer(View):
         super().__init__(**(first | asked), logarithmic=logarithmic)
 
     def checked(self, name: str, value: Any) -> Any:
-        """Return the value for one trait of the setting if the sweep has it, or refuse it."""
+        """Return the value for one trait of the setting, or raise an error if the sweep does not have this value."""
         if name == "quantity":
             return known_name(value, [each["name"] for each in self.data["quantities"]], "quantity")
         if name == "drawn":
             names = [line["name"] for line in self.data["lines"]]
             asked = known_names(value, "drawn", names, "line")
-            return [each for each in names if each in asked]  # in the order of the lines
+            return [each for each in names if each in asked]  # sorted as the lines are
         if name == "logarithmic":
             axes = (self.data["x"], *self.data["quantities"])
             return logarithmic_axes(value, {axis["name"]: axis["positive"] for axis in axes})
@@ -111,7 +112,7 @@ class SweepExplorer(View):
         return self._checked_choices(value)
 
     def _checked_choices(self, value: Any) -> dict[str, Any]:
-        """Return a value for each control. A control that ``value`` does not name stays as it is; it begins at its first value."""
+        """Return a value for each control. A control that is not in ``value`` keeps its value, at the beginning its first value."""
         if not isinstance(value, Mapping):
             wanted = "a value for each of the choices, by column"
             raise HybridLabError(f"chosen must have {wanted}, not {short_repr(value)}", "wrong-type")
@@ -134,7 +135,7 @@ class SweepExplorer(View):
 
 
 def sweep_data(sweep: Any, x: Any, y: Any, lines: Any = None, labels: Any = None) -> Data:
-    """Return the data that the view draws: axes, lines with their styles, choices, and the values in every setting.
+    """Return the data of the view: axes, lines with their styles, choices, and the values in every setting.
 
     Parameters
     ----------
@@ -151,15 +152,15 @@ def sweep_data(sweep: Any, x: Any, y: Any, lines: Any = None, labels: Any = None
     Raises
     ------
     HybridLabError
-        For what :func:`hybridlab.sweep.lines.lines_of` refuses, and for more than 2 MB of data.
+        In the same cases as :func:`hybridlab.sweep.lines.lines_of`, or the data have more than 2 MB.
     """
     found = lines_of(sweep, x, y, lines, labels)
-    unit = found.unit or ""  # an empty text tells the script that there is no unit
+    unit = found.unit or ""  # "" means no unit for the script
     sizes = [*(len(values) for values in found.choices.values()), len(found.names), len(found.places)]
-    _refuse_rows(prod(sizes) * 2 * (len(found.quantities) + 1))  # a digit and a comma for each entry
+    _refuse_rows(prod(sizes) * 2 * (len(found.quantities) + 1))  # at least a digit and a comma for each entry
     cells = [found.at.get((tuple(choice), line, place)) for *choice, line, place in product(*map(range, sizes))]
     refusals = [NO_ROW if row is None else str(row.get("refused") or "") for row in cells]
-    # Many points have the same reason, so a point stores its number and not its sentence.
+    # Many points have the same reason, so a point stores only the number of its reason.
     reasons = list(dict.fromkeys(filter(None, refusals)))
     number = {"": 0} | {reason: place for place, reason in enumerate(reasons, 1)}
     rows = [None if refusal else row for row, refusal in zip(cells, refusals, strict=True)]
@@ -181,12 +182,12 @@ def sweep_data(sweep: Any, x: Any, y: Any, lines: Any = None, labels: Any = None
 
 
 def _refuse_rows(nbytes: int) -> None:
-    """Refuse a sweep whose data have more bytes than a page can carry."""
+    """Raise an error if the data of a sweep have more bytes than a page can carry."""
     refuse_too_large(nbytes, "this sweep is", "draw fewer rows, with sweep.where()")
 
 
 def _axis_data(name: str, values: Iterable[Any], labels: Mapping[str, str], unit: str) -> Data:
-    """Return the data of an axis. ``positive`` is True if a value is above 0, because then the axis can be logarithmic."""
+    """Return the data of an axis. ``positive`` is True if a value is above 0, so that the axis can be logarithmic."""
     positive = any(value is not None and value > 0 for value in values)
     return {"name": name, "label": label_of(name, labels), "unit": unit if name in TIMES else "", "positive": positive}
 
@@ -196,12 +197,12 @@ def _line_look(place: int) -> Data:
     style = line_style(place)
     dash = [round(part * style.width, 2) for part in style.dash]
     look = {"colours": [style.colour, style.on_dark], "dash": dash, "width": style.width}
-    # The script takes half the width of a mark.
+    # size / 2, because the script needs half the width of a marker.
     return {**look, "shape": SHAPES[style.marker], "size": style.size / 2, "hollow": style.hollow}
 
 
 def _offered_value(value: Any, offered: list[Any], name: str) -> Any:
-    """Return the offered value that equals ``value``, or refuse ``value``. True does not equal 1 here."""
+    """Return the offered value that equals ``value``, or raise an error. Here, True does not equal 1."""
     given = drawable(value, name)
     for each in offered:
         if each == given and isinstance(each, bool) == isinstance(given, bool):

@@ -1,4 +1,4 @@
-"""The timeline explorer shows when each operation runs, for a schedule, sizes and times that the reader chooses."""
+"""The timeline explorer: it shows when each operation runs, for a schedule, sizes and times that the reader chooses."""
 
 from collections.abc import Mapping
 from itertools import product
@@ -23,43 +23,45 @@ TIMES = ("forward", "backward", "weight_share", "p2p")
 
 
 class TimelineExplorer(View):
-    """A picture of timelines with controls for schedule, sizes and times. It plays the time, and says why a device is idle.
+    """A view of timelines with controls for schedule, sizes and times. The view can play a step, and explains why a device is idle.
 
-    The orders of all sizes are in the trait ``data``, and the page computes their times itself, so the picture needs no running kernel and
-    takes any times. The traits ``schedule``, ``devices``, ``microbatches``, ``chunks``, ``forward``, ``backward``, ``weight_share``,
+    The orders of all sizes are in the trait ``data``. The page itself simulates the orders, so the view works without a running kernel and
+    with any times. The traits ``schedule``, ``devices``, ``microbatches``, ``chunks``, ``forward``, ``backward``, ``weight_share``,
     ``p2p``, ``slow_device``, ``slowdown`` and ``compare`` (a second schedule drawn below the first, or "") change with the controls. Python
-    can observe and set them, also to sizes that are not in ``data``. Then a new order is computed and stored in the trait ``extra``. If
-    there is nothing to draw, the picture says why. In a running notebook, the controls also offer such sizes.
+    can observe and set these traits. For a size that is not in ``data``, Python computes the order and stores it in the trait ``extra``. In
+    a running notebook, the controls also offer such sizes. If the view cannot draw a setting, it shows the reason.
 
     Parameters
     ----------
     schedules : str or iterable of str
-        Names of the schedules to choose from.
+        Names of the schedules from which the reader chooses.
     devices, microbatches : int or iterable of int
-        The sizes to choose from.
+        The sizes from which the reader chooses.
     chunks : int, iterable of int or None
-        Numbers of chunks per device, for schedules that support more than one. None means the fewest that each schedule supports.
+        Numbers of chunks per device, for schedules that support several numbers. None means the smallest number that each schedule
+        supports.
     p2p : float
-        The latency to begin with, in ``unit``.
+        The first value of the latency, in ``unit``.
     forward, backward, weight_share : float or sequence of float
-        As in :class:`Costs`: the times to begin with. The page has no control for a time that differs from device to device.
+        The first values of the times, as in :class:`Costs`. The page has no control for a time that differs between devices.
     overlap : float
         As in :class:`Costs`.
     slow_device : int or None
-        A device whose operations take ``slowdown`` times as long. None means that no device is slow.
+        A device whose operations take ``slowdown`` times their normal time. None means that no device is slow.
     slowdown : float
-        How many times as long the operations of the slow device take.
+        The factor of the operation times of the slow device.
     unit : str or None
         The unit of all times, as in :class:`Costs`.
     measured : mapping of str to Timeline, optional
-        Steps that really ran, by the names of their schedules. The step of "1f1b" can be chosen as "1f1b, measured", and compared.
+        Name of a schedule -> measured step. For example, the reader can choose the step of "1f1b" as "1f1b, measured", also for
+        ``compare``.
     show : mapping or None
-        The setting to begin with, such as ``{"devices": 4, "compare": "gpipe"}``. What it leaves out begins at the first value.
+        The first setting, such as ``{"devices": 4, "compare": "gpipe"}``. Other traits begin at their first value.
 
     Raises
     ------
     HybridLabError
-        For values that the library does not have, for a grid that is empty or in which nothing can run, and for more than 2 MB of data.
+        A value is wrong, no setting of the grid can run, or the data have more than 2 MB.
 
     Examples
     --------
@@ -76,7 +78,7 @@ class TimelineExplorer(View):
     _css = FromFiles(style_sheet, "explorer", files=("timeline.css", "player.css", "timeline_explorer.css"))
 
     data = traitlets.Dict(read_only=True).tag(sync=True)
-    extra = traitlets.Dict(read_only=True).tag(sync=True)  # the current sizes if they are not in `data`, otherwise empty
+    extra = traitlets.Dict(read_only=True).tag(sync=True)  # data of the current sizes if ``data`` does not have them, else empty
     schedule = Checked().tag(sync=True)
     devices = Checked().tag(sync=True)
     microbatches = Checked().tag(sync=True)
@@ -117,7 +119,7 @@ class TimelineExplorer(View):
             costs.table(count)  # raises if the costs are for another number of devices
         times = {name: one_or_each(getattr(costs, name).tolist()) for name in TIMES}
         times |= {"slow_device": slow_device, "slowdown": slowdown}
-        # An empty text tells the script that there is no unit.
+        # For the script, the unit "" means no unit.
         about = {"unit": costs.unit or "", "overlap": self._overlap, "most": most_of(costs)}
         data = with_measured({**about, **grid}, self._steps)
         self._digest = digest(data)
@@ -130,7 +132,7 @@ class TimelineExplorer(View):
         """The costs of the current setting."""
         times = {name: getattr(self, name) for name in TIMES}
         costs = Costs(**times, overlap=self._overlap, unit=self._unit)
-        # A change of the size can leave a slow device that no longer exists. It is slow again when the size grows.
+        # After a change of the size, the slow device perhaps does not exist. It becomes slow again when the size increases.
         if self.slow_device is None or self.slow_device >= self.devices:
             return costs
         return costs.slower([self.slow_device], self.slowdown, of=self.devices)
@@ -139,14 +141,14 @@ class TimelineExplorer(View):
     def timeline(self) -> Timeline:
         """The timeline of the current setting. Raises :class:`UnsupportedSize` if the schedule does not support the size.
 
-        A measured step has its own size and times, whatever the setting is.
+        A measured step has its own size and times, which do not depend on the setting.
         """
         if self.schedule in self._steps:
             return self._steps[self.schedule]
         return simulate(build(self.schedule, self.devices, self.microbatches, self.chunks), self.costs)
 
     def checked(self, name: str, value: Any) -> Any:
-        """Return the value for one trait of the setting if the library has it, or refuse it."""
+        """Return the value for one trait of the setting, or raise an error if the library does not accept this value."""
         if name == "compare" and value in ("", None):
             return ""
         if name in ("schedule", "compare"):
@@ -156,7 +158,7 @@ class TimelineExplorer(View):
         if name in ("p2p", "slowdown"):
             return one_or_each([one_time(value, name)])
         if name in TIMES:
-            # Costs has the checks of each time. Here it needs a forward and a backward, whose values do not matter.
+            # Costs checks the time ``name``. The values of forward and backward do not matter, but Costs requires them.
             return one_or_each(getattr(costs_of_one_setting(**{"forward": 1, "backward": 1, name: value}), name).tolist())
         return whole_number(value, name)
 
@@ -167,7 +169,7 @@ class TimelineExplorer(View):
         choices = {"schedule": names, "compare": [""], **{name: self.data[name] for name in SIZES}}
         choices |= {name: [self.checked(name, value)] for name, value in times.items()}
         if "schedule" in asked:
-            # A schedule that the grid does not have begins with its fewest chunks. The grid has every measured step.
+            # A schedule outside the grid begins with its smallest number of chunks. Measured steps are always in the grid.
             choices["chunks"] = self._offered_chunks(asked["schedule"]) or [REGISTRY[asked["schedule"]].fewest_chunks]
         choices |= {name: [value] for name, value in asked.items()}
         refusals = []
@@ -179,17 +181,17 @@ class TimelineExplorer(View):
         raise HybridLabError(f"the explorer cannot begin with this setting: {refusals[0]}", "unsupported-size")
 
     def _refusal(self, name: str, *size: int) -> str | None:
-        """Return why there is no timeline of this size, or None if there is one."""
+        """Return the reason why the schedule has no timeline of this size, or None if it has."""
         if name not in self._steps:
             return REGISTRY[name].refusal(*size)
         return None if size == size_of(self._steps[name]) else refusal_of(self._steps[name])
 
     def _offered_chunks(self, name: str) -> list[int]:
-        """Return the numbers of chunks that the grid offers for a schedule. The list is empty if the grid does not have the schedule."""
+        """Return the numbers of chunks that the grid offers for a schedule. Empty for a schedule outside the grid."""
         return next((schedule["chunks"] for schedule in self.data["schedules"] if schedule["name"] == name), [])
 
     def _chunks_for(self, name: str, chunks: int) -> int:
-        """Return ``chunks`` if the schedule supports this number. Otherwise return its first number in the grid, or its fewest."""
+        """Return ``chunks`` if the schedule supports this number. Otherwise return its first number in the grid, or its smallest number."""
         offered = self._offered_chunks(name)
         if name in self._steps:
             return offered[0]
@@ -198,21 +200,21 @@ class TimelineExplorer(View):
 
     @traitlets.observe("schedule", *SIZES, "compare")
     def _follow(self, change: Any) -> None:
-        """Give a new schedule a number of chunks that it supports. Compute the order of a size that the grid does not have."""
+        """After a change, choose a supported number of chunks, and compute the order if the grid does not have the size."""
         setting = {name: getattr(self, name) for name in self.SETTING}
         if change["name"] == "schedule":
             chunks = self._chunks_for(change["new"], self.chunks)
             if chunks != self.chunks:
                 self.chunks = chunks  # this calls _follow again
                 return
-        # The script looks into ``data`` and ``extra``, so ``extra`` is needed only for a size that ``data`` does not have.
+        # The script reads both ``data`` and ``extra``, so ``extra`` is empty for a size that ``data`` has.
         if has_setting(self.data, setting):
             self.set_trait("extra", {})
         elif not has_setting(self.extra, setting):
             self.set_trait("extra", setting_data(setting, self._steps))
 
     def _answer(self, _: Any, content: Any, __: Any) -> None:
-        """Answer a page that asks whether a kernel is running. The answer has the schedules that the kernel can compute."""
+        """Answer the question of a page whether a kernel is running. The answer has the schedules that the kernel can build."""
         if content == {"ask": "live"}:
             schedules = [
                 {"name": family.name, "title": family.title, "fewest": family.fewest_chunks, "step": family.chunk_step}
@@ -239,7 +241,7 @@ class TimelineExplorer(View):
 
 
 def one_or_each(values: Any) -> Any:
-    """Return a number if there is only one, otherwise the list. Whole numbers become ints, which are shorter in JSON.
+    """Return a single number, or a list of several numbers. Whole numbers become ints, which are shorter in JSON.
 
     >>> one_or_each([2.0]), one_or_each([1.0, 1.5]), one_or_each(0.0)
     (2, [1, 1.5], 0)
@@ -250,13 +252,13 @@ def one_or_each(values: Any) -> Any:
 
 
 def most_of(costs: Costs) -> dict[str, float]:
-    """Return the largest value that the slider of each time offers. The field beside it takes larger values.
+    """Return the largest value on the slider of each time. The input field beside the slider accepts larger values.
 
     >>> most_of(Costs(forward=10, backward=20))
     {'forward': 30.0, 'backward': 60.0, 'p2p': 20.0, 'slowdown': 3.0}
     """
     forward, backward, p2p = (float(getattr(costs, name).max()) for name in ("forward", "backward", "p2p"))
-    # A time of 0 says nothing about a useful range, so another time gives it.
+    # A time of 0 gives no useful range for its slider, so use the longest time instead.
     longest = max(forward, backward, p2p) or 1.0
     return {
         "forward": 3 * (forward or longest),

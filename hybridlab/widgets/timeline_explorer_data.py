@@ -1,4 +1,4 @@
-"""The orders of schedules for a grid of sizes, as plain data. The script of the page computes their times."""
+"""The orders of schedules for a grid of sizes, as plain data. The script of the page simulates the orders."""
 
 from collections.abc import Iterable, Mapping
 from itertools import product
@@ -20,27 +20,27 @@ Values = Mapping[str, list[Any]]  # the values of each axis, by name
 
 
 def grid_data(schedules: Any, axes: Mapping[str, Any]) -> Data:
-    """Return one order for each combination of a schedule and one value on each axis.
+    """Return the data of a grid: one order for each combination of a schedule, devices, microbatches and chunks.
 
     Parameters
     ----------
     schedules : str or iterable of str
         Names of schedules.
     axes : mapping
-        One value or several for each of ``devices``, ``microbatches`` and ``chunks``. A schedule gets those numbers of chunks that it
-        supports. If it supports none of them, or ``chunks`` is None, it gets its fewest chunks.
+        One value or several for each of ``devices``, ``microbatches`` and ``chunks``. Each schedule gets the numbers of chunks that it
+        supports. If it supports none of these numbers, or if ``chunks`` is None, the schedule gets its smallest number of chunks.
 
     Returns
     -------
     dict
         Plain data for ``json.dumps``. ``pipelines`` has one entry for each combination, under "schedule/devices/microbatches/chunks". An
-        entry has ``orders``, one text for each device. If the schedule does not support the size, or if there are more operations than
-        can be drawn, the entry has ``refusal`` instead, a sentence that says why.
+        entry has ``orders``, one text for each device. If the schedule does not support the size, or if the view cannot draw so many
+        operations, the entry has ``refusal`` instead, a sentence with the reason.
 
     Raises
     ------
     HybridLabError
-        For wrong values, for a grid in which nothing can run, and for more than 2 MB of data (``too-large``).
+        A value is wrong, no setting of the grid can run, or the data have more than 2 MB (``too-large``).
 
     Examples
     --------
@@ -58,19 +58,19 @@ def grid_data(schedules: Any, axes: Mapping[str, Any]) -> Data:
 
 
 def setting_data(setting: Mapping[str, Any], steps: Mapping[str, Timeline] = MappingProxyType({})) -> Data:
-    """Return the same data as :func:`grid_data`, for one setting and for the schedule that is compared with it.
+    """Return the same data as :func:`grid_data` for a single setting: its schedule and the compared schedule.
 
     Parameters
     ----------
     setting : mapping
         One value for each of schedule, devices, microbatches, chunks and compare ("" for no second schedule).
     steps : mapping
-        Measured steps by their names. Each has one size, and a refusal at all others.
+        Name -> measured step. A step has one size, and a refusal at all other sizes.
 
     Returns
     -------
     dict
-        As in :func:`grid_data`. If the library refuses a size, no error is raised, and the entry has the ``refusal``.
+        As in :func:`grid_data`. If the library refuses a size, the function raises no error, and the entry has the ``refusal``.
 
     Examples
     --------
@@ -81,7 +81,7 @@ def setting_data(setting: Mapping[str, Any], steps: Mapping[str, Timeline] = Map
     size = setting["devices"], setting["microbatches"]
     chosen = [name for name in (setting["schedule"], setting["compare"]) if name]
     chunks = {name: supported_or_fewest_chunks(name, setting["chunks"]) for name in chosen if name not in steps}
-    # The chosen schedule gets the chosen number, so that a refusal says why. The other one gets a number that it supports.
+    # The chosen schedule keeps the chosen number, even if the result is a refusal. The compared schedule gets a supported number.
     if setting["schedule"] in chunks:
         chunks[setting["schedule"]] = setting["chunks"]
     entries = {_key(name, *size, count): _entry_or_refusal(name, *size, count) for name, count in chunks.items()}
@@ -97,20 +97,20 @@ def setting_data(setting: Mapping[str, Any], steps: Mapping[str, Timeline] = Map
     for name in chosen:
         if name in steps:
             data["schedules"].append(title_of(name, steps[name]))
-            # This function is called for sizes that the grid does not have, and the grid has the size of each measured step.
+            # Always a refusal: the grid has the size of every measured step, and this function is only for sizes outside the grid.
             data["pipelines"][_key(name, *size, steps[name].schedule.chunks)] = {"refusal": refusal_of(steps[name])}
     return data
 
 
 def has_setting(data: Mapping[str, Any], setting: Mapping[str, Any]) -> bool:
-    """Return whether the data have all entries that a setting needs. An entry is an order or a refusal."""
+    """Return whether the data have all entries for a setting. An entry is an order or a refusal."""
     names = {schedule["name"] for schedule in data.get("schedules", ())}
     compared = {setting["schedule"], setting["compare"]} - {""}
     return compared <= names and all(setting[name] in data[name] for name in SIZES)
 
 
 def supported_or_fewest_chunks(name: str, chunks: int) -> int:
-    """Return ``chunks`` if the schedule supports this number, otherwise the fewest chunks that it supports.
+    """Return ``chunks`` if the schedule supports this number, else the smallest number of chunks that it supports.
 
     >>> supported_or_fewest_chunks("hanayo", 4), supported_or_fewest_chunks("hanayo", 3), supported_or_fewest_chunks("gpipe", 4)
     (4, 2, 1)
@@ -128,10 +128,10 @@ def order_entry(name: str, devices: int, microbatches: int, chunks: int) -> Data
     refusal = REGISTRY[name].refusal(devices, microbatches, chunks)
     if refusal:
         return {"refusal": refusal}
-    # A size with too many operations, even without split backwards, is not built at all: it could take long.
+    # Do not build a schedule that has too many operations even without split backwards, because building it could take long.
     too_many = 2 * devices * chunks * microbatches > MOST_OPS
     schedule = None if too_many else build(name, devices, microbatches, chunks)
-    if schedule is None or len(schedule.kind) > MOST_OPS:  # with split backwards, a stage has three operations for each microbatch
+    if schedule is None or len(schedule.kind) > MOST_OPS:  # split backwards have more operations than the first check counts
         sizes = f"{counted(devices, 'device')} x {counted(microbatches, 'microbatch')} x {counted(chunks, 'chunk')}"
         sentence = f"{sizes} have more operations than the {MOST_OPS:,} that can be drawn"
         return {"refusal": f"{sentence}; try fewer microbatches, or simulate them in Python without a picture"}
@@ -151,7 +151,7 @@ def _pipelines(names: Iterable[str], values: Values) -> Data:
     pipelines: Data = {}
     nbytes = 0
     for name, devices, microbatches, chunks in product(names, *(values[size] for size in SIZES)):
-        # An order has at least a forward and a backward for each stage and microbatch. This bound refuses before a large order is built.
+        # A lower bound of the size, to stop before building a large order: a forward and a backward for each stage and microbatch.
         if REGISTRY[name].refusal(devices, microbatches, chunks) is None:
             _refuse_grid(nbytes + 2 * devices * chunks * microbatches * len("0F0 "), values)
         entry = order_entry(name, devices, microbatches, chunks)
@@ -164,7 +164,7 @@ def _pipelines(names: Iterable[str], values: Values) -> Data:
 
 
 def _key(name: str, devices: int, microbatches: int, chunks: int) -> str:
-    """Return the name of an entry in ``pipelines``, such as ``"1f1b/4/8/1"``."""
+    """Return the key of an entry in ``pipelines``, such as ``"1f1b/4/8/1"``."""
     return f"{name}/{devices}/{microbatches}/{chunks}"
 
 
@@ -174,7 +174,7 @@ def _titles(chunks: Mapping[str, list[int]]) -> list[Data]:
 
 
 def _supported_chunks(name: str, wanted: list[int], values: Values) -> list[int]:
-    """Return the wanted numbers of chunks that the schedule supports at some size in the grid. If there are none, its fewest."""
+    """Return the wanted numbers of chunks that the schedule supports at some size in the grid, or else its smallest number."""
     family = REGISTRY[name]
     sizes = list(product(values["devices"], values["microbatches"]))
     supported = [chunks for chunks in wanted if any(family.refusal(*size, chunks) is None for size in sizes)]
@@ -182,6 +182,6 @@ def _supported_chunks(name: str, wanted: list[int], values: Values) -> list[int]
 
 
 def _refuse_grid(nbytes: int, values: Values) -> None:
-    """Refuse a grid whose data have more bytes than a page can carry. The error says how many values each axis has."""
+    """Raise an error if the data of a grid have more bytes than a page can carry. The error has the number of values of each axis."""
     counts = ", ".join(f"{counted(len(axis), 'value')} of {name}" for name, axis in values.items())
     refuse_too_large(nbytes, f"this grid ({counts}) is", "give fewer values, or fewer microbatches")

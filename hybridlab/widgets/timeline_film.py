@@ -1,4 +1,4 @@
-"""A film of timelines: they fill in one after the other, and numbers show the bubble ratio and the memory up to now."""
+"""A film of timelines: the timelines appear one after the other. Numbers show the bubble ratio and the memory so far."""
 
 from typing import Any
 
@@ -14,16 +14,17 @@ from hybridlab.widgets.timeline_explorer_data import order_entry
 
 
 class TimelineFilm(anywidget.AnyWidget):
-    """Timelines of several schedules, one below the other. They fill in one after the other, with play, pause and a slider.
+    """Timelines of several schedules, one below the other, that appear one after the other. The reader has play, pause and a slider.
 
-    The film begins by itself when it comes into sight. If the reader's system asks for no motion, the whole picture is shown instead.
+    The film starts when it becomes visible. If the reader's system asks for reduced motion, the view shows the complete timelines at the
+    start.
 
     Parameters
     ----------
     schedules : str or iterable of str
-        Names of the schedules, in the order in which they are played.
+        Names of the schedules, in the order of the film.
     devices, microbatches : int
-        The size, which all schedules must support with their fewest chunks.
+        The size. All schedules must support this size with their smallest number of chunks.
     forward, backward : float
         As in :class:`Costs`.
     unit : str or None
@@ -58,12 +59,13 @@ class TimelineFilm(anywidget.AnyWidget):
 
 
 def film_data(names: list[str], devices: int, microbatches: int, forward: float, backward: float, unit: str | None) -> Data:
-    """Return the orders of the schedules and their costs as plain data. Refuse a size that a schedule does not support."""
+    """Return the orders of the schedules and the costs as plain data. Raise an error if a schedule does not support the size."""
     costs: Costs = costs_of_one_setting(forward=forward, backward=backward, unit=unit)
     chunks = {name: REGISTRY[name].fewest_chunks for name in names}
     schedules = []
     for name, count in chunks.items():
-        build(name, devices, microbatches, count)  # raises an error where order_entry has a refusal, which a film cannot show
+        # raises an error for a refused size, because a film cannot show the refusal of order_entry
+        build(name, devices, microbatches, count)
         schedules.append({"name": name, "title": REGISTRY[name].title, **order_entry(name, devices, microbatches, count)})
     times = {name: getattr(costs, name).item() for name in ("forward", "backward", "weight_share", "p2p")}
     about = {"devices": devices, "microbatches": microbatches, "unit": unit or "", "costs": times}

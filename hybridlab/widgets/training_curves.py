@@ -1,4 +1,4 @@
-"""The training curves show the loss and the held-out accuracy of finished training runs, beside those of a run on one device."""
+"""The view of training curves: loss and held-out accuracy of finished training runs, compared with a run on one device."""
 
 from collections.abc import Mapping, Sequence
 from itertools import product
@@ -14,14 +14,14 @@ from hybridlab.widgets.page_data import Data, compact_json, refuse_too_large
 from hybridlab.widgets.scripts import FromFiles, script_of, style_sheet
 from hybridlab.widgets.view import Checked, View
 
-LONGEST_NAME = 40  # characters in the name of a control or in one of its values
+LONGEST_NAME = 40  # largest number of characters in the name of a control or in a value
 MOST_RUNS = 500
 
 
 class TrainingCurves(View):
-    """A picture of the loss and the held-out accuracy in a chosen training run, compared with a run on one device.
+    """A view of the loss and the held-out accuracy in a chosen training run, compared with a run on one device.
 
-    All curves are in the trait ``data``, so the picture needs no running kernel. The traits ``chosen`` (one text for each control) and
+    All curves are in the trait ``data``, so the view works without a running kernel. The traits ``chosen`` (one text for each control) and
     ``step`` change with the controls. Python can observe and set them.
 
     Parameters
@@ -36,7 +36,7 @@ class TrainingCurves(View):
     Raises
     ------
     HybridLabError
-        For runs that are missing or do not fit together, and for more than 2 MB of data.
+        A run is missing, the runs do not fit together, or the data have more than 2 MB.
 
     Examples
     --------
@@ -61,7 +61,7 @@ class TrainingCurves(View):
         super().__init__(chosen=[axis["values"][0] for axis in data["axes"]], step=data["steps"])
 
     def checked(self, name: str, value: Any) -> Any:
-        """Return the value if it is the number of a step (from 1) or a list with one value for each control. Otherwise refuse it."""
+        """Return a step (from 1) or a list with one value for each control. Raise an error for anything else."""
         if name == "step":
             return whole_number(value, name, at_most=self.data["steps"])
         axes = self.data["axes"]
@@ -73,13 +73,13 @@ class TrainingCurves(View):
 
     def __repr__(self) -> str:
         """Return the number of runs and the choice."""
-        # Stored notebooks have this text, and the last digits of a curve differ from machine to machine. So it has no value of a curve.
+        # No values of curves, because stored notebooks contain this text, and last digits of curves differ between machines.
         size = f"{counted(len(self.data['runs']), 'run')} of {counted(self.data['steps'], 'step')}"
         return f"<TrainingCurves: {size}; {', '.join(self.chosen)}>"
 
 
 def curves_data(choices: Any, runs: Any, alone: Any) -> Data:
-    """Return the data that the view draws: the choices, the range of all losses in powers of ten, and all curves.
+    """Return the data of the view: the choices, the range of all losses in powers of ten, and all curves.
 
     Parameters
     ----------
@@ -89,13 +89,13 @@ def curves_data(choices: Any, runs: Any, alone: Any) -> Data:
     Returns
     -------
     dict
-        ``axes`` has a name and values for each control. ``alone`` and each entry of ``runs`` have ``losses`` and ``accuracies``. Losses
-        and accuracies have four digits. This is enough to draw and to read them, and these digits are the same on every machine.
+        ``axes`` has a name and values for each control. ``alone`` and each entry of ``runs`` have ``losses`` and ``accuracies``. Losses and
+        accuracies have four digits, because these digits are the same on every machine.
 
     Raises
     ------
     HybridLabError
-        For runs that are missing or do not fit together, and for more than 2 MB of data.
+        A run is missing, the runs do not fit together, or the data have more than 2 MB.
     """
     listed = each_of(choices, "choices must be a list of names, such as ['All-reduce']")
     names = [_short_text(name, "the name of a choice") for name in listed]
@@ -122,7 +122,7 @@ def curves_data(choices: Any, runs: Any, alone: Any) -> Data:
         "axes": [{"name": name, "values": offered} for name, offered in zip(names, values, strict=True)],
         "steps": alone.losses.size,
         "checked": alone.checked.tolist(),
-        # All runs share one scale, so that the axis stays when the reader chooses another run.
+        # All runs share one scale, so that the axis does not change with the choice of a run.
         "decades": [int(np.floor(np.log10(min(map(np.min, losses))))), int(np.ceil(np.log10(max(map(np.max, losses)))))],
         "alone": _curve_entries(alone),
         "runs": {"|".join(key): _curve_entries(runs[key]) | _spread_and_bytes(runs[key]) for key in product(*values)},
@@ -140,14 +140,14 @@ def _curve_entries(run: TrainedAlone) -> Data:
 
 
 def _spread_and_bytes(run: Trained) -> Data:
-    """Return the bytes sent in a step, and the largest difference between replicas up to each check of the accuracy (two digits)."""
+    """Return the bytes sent in a step, and the largest difference between replicas until each check of the accuracy (two digits)."""
     largest = np.maximum.accumulate(run.spread)[run.checked - 1]  # steps are counted from 1
     return {"spread": [float(f"{each:.2g}") for each in largest.tolist()], "bytes": run.bytes_sent}
 
 
 def _short_text(value: Any, subject: str) -> str:
-    """Return a text of 1 to 40 printable characters without "|", or refuse it."""
-    # "|" separates the texts of a key in the data.
+    """Return a text of 1 to 40 printable characters without "|", or raise an error."""
+    # "|" separates the texts in the keys of the data.
     text = checked_text(value, subject)
     if not 0 < len(text) <= LONGEST_NAME or not text.isprintable() or "|" in text:
         wanted = f"1 to {LONGEST_NAME} printable characters without |"

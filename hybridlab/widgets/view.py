@@ -1,4 +1,4 @@
-"""The base class of views. A view has a setting, which both the page and Python can change."""
+"""The base class of views. A view has a setting: values that both the page and Python can change."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -14,12 +14,12 @@ from hybridlab.errors import HybridLabError
 class Refused(HybridLabError, traitlets.TraitError):
     """The error for a value that a view does not accept.
 
-    It is also a TraitError: only for such an error, traitlets undoes the other changes of the same message from the page.
+    The class is also a TraitError, because only after a TraitError does traitlets undo the other changes of the same message.
     """
 
 
 class Checked(traitlets.TraitType[Any, Any]):
-    """A trait that belongs to a view's setting. The view's method ``checked`` checks each new value."""
+    """A trait in the setting of a view. The view's method ``checked`` checks each new value."""
 
     def validate(self, obj: Any, value: Any) -> Any:
         """Return the value that the view's method ``checked`` returns for it."""
@@ -28,12 +28,12 @@ class Checked(traitlets.TraitType[Any, Any]):
 
 
 class View(anywidget.AnyWidget):
-    """The base class of views. ``SETTING`` names the traits of the setting: those that the page and Python can change."""
+    """The base class of views. ``SETTING`` has the names of the traits that the page and Python can change."""
 
     SETTING: ClassVar[tuple[str, ...]]
 
     def checked(self, name: str, value: Any) -> Any:
-        """Return a value in the form in which a trait of the setting stores it, or refuse it.
+        """Return a new value in the form that the trait stores, or raise an error if the view does not accept the value.
 
         Parameters
         ----------
@@ -54,10 +54,10 @@ class View(anywidget.AnyWidget):
         try:
             super().set_state(sync_data)
         except Exception as why:
-            # The page already shows the refused value in its controls, so it needs the setting that still holds.
+            # The controls of the page already show the refused value, so send the current setting to the page.
             self.send_state(self.SETTING)
             self.send({"refused": str(why)})
-            raise  # the kernel's log shows the error, too
+            raise  # also show the error in the log of the kernel
 
 
 @contextmanager
@@ -66,18 +66,18 @@ def as_trait_error() -> Iterator[None]:
     try:
         yield
     except HybridLabError as why:
-        raise Refused(str(why), why.code) from None  # the first error says nothing more
+        raise Refused(str(why), why.code) from None  # the first error has no more information
 
 
 def shown_first(show: Any, known: Iterable[str], example: str) -> dict[str, Any]:
-    """Return the values of the setting that an author gives in the argument ``show``.
+    """Return the values in the argument ``show`` of a view, the author's first setting.
 
     Parameters
     ----------
     show : mapping or None
-        Values by name of the trait; None asks for nothing.
+        Name of a trait -> value. None gives no values.
     known : iterable of str
-        The names that the view has.
+        The allowed names of traits.
     example : str
         A correct ``show``, for the message of an error.
 
