@@ -252,7 +252,7 @@ def a_rate_that_hides_the_fault(replicas: int = 6) -> Question:
             (0.3 * replicas, "rate-not-factor", "this is the rate itself: the question is the factor"),
             (2, "two-replicas", "2 would be right for two replicas"),
             (4, "four-replicas", "4 would be right for the four replicas of this section"),
-            (2 * replicas, "devices", "this is the number of devices: the stages have rings of their own"),
+            (2 * replicas, "devices", "this is the number of devices: each stage has a ring of its own, with one device of each replica"),
         ],
     )
     return Question(

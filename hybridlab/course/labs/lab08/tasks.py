@@ -43,12 +43,12 @@ def count_the_queues(stages: int = 4, replicas: int = 3) -> Question:
             (
                 one_way + ranks,
                 "one-way",
-                "activations go one way and their gradients come back: neighbours of a pipeline need two queues",
+                "this has one queue for two neighbours of a pipeline: they need two, because gradients come back",
             ),
             (
                 2 * (one_way + ranks),
                 "ring-both-ways",
-                "a ring sends one way only: each rank has one queue to its neighbour on the right",
+                "this has two queues for each rank of a ring: a rank sends only to its neighbour on the right",
             ),
             (
                 2 * one_way + stages * (replicas - 1),
@@ -151,11 +151,11 @@ def who_holds_the_lock(
                 "forwards-alone",
                 "these are the forwards: they release the lock, and the backwards hold it",
             ),
-            (of_device, "one-device-alone", "this is one device: there are four, and they share one lock"),
+            (of_device, "one-device-alone", "this is the time of one device: four devices share one lock"),
             (
                 report.STAGES * of_device,
                 "one-replica-alone",
-                "this is one replica, or one stage: all four threads share one lock",
+                "this is the time of one replica, or of one stage: the threads of all four devices share one lock",
             ),
             (
                 whole.total,
@@ -167,8 +167,12 @@ def who_holds_the_lock(
                 "pipeline-of-sleeping-threads",
                 "this is the time of a pipeline in which the threads sleep: add up the times in which the lock is held",
             ),
-            (backward, "one-backward", f"this is one backward: every device runs {microbatches} of them"),
-            (devices * backward, "one-microbatch", f"this is one microbatch of each replica: there are {microbatches}"),
+            (backward, "one-backward", f"this is the time of one backward: every device runs {microbatches} backwards"),
+            (
+                devices * backward,
+                "one-microbatch",
+                f"this is the time of one microbatch of each replica: each replica has {microbatches} microbatches",
+            ),
             (
                 whole.compute,
                 "one-device-with-forwards",

@@ -206,10 +206,10 @@ MISTAKES = (
     ),
     _mistake(
         "samples-of-all-replicas",
-        "the replicas share the batch: one replica has M = batch / (D b) microbatches, and not batch / b",
+        "this takes batch / b microbatches: the replicas share the batch, so one replica has M = batch / (D b) microbatches",
         _all_samples,
         under={
-            "tokens": "the replicas share the batch: one replica has M = batch / (D b s) microbatches, and not batch / (b s)",
+            "tokens": "this takes batch / (b s) microbatches: the replicas share the batch, so one replica has M = batch / (D b s)",
             "microbatches": "this takes D times as many microbatches: `microbatches` is the number of microbatches of one replica",
         },
     ),
@@ -226,12 +226,12 @@ MISTAKES = (
     ),
     _mistake(
         "no-ring-factor",
-        "an all-reduce of S bytes among n GPUs sends 2 (n-1)/n S from each of them: this sends S",
+        "this sends S bytes for an all-reduce of S bytes: each of n GPUs sends 2 (n-1)/n S",
         _ring_once,
     ),
     _mistake(
         "half-a-ring",
-        "a ring has two halves: n-1 steps that add up, and n-1 steps that pass the sums on; this has one half",
+        "this has only half of a ring's steps: n-1 steps add up, and n-1 further steps pass the sums on",
         _scale(layer_rings=1 / 2, logit_ring=1 / 2, gradients=1 / 2),
     ),
     _mistake(
@@ -241,7 +241,7 @@ MISTAKES = (
     ),
     _mistake(
         "messages-not-shared",
-        "each of the t GPUs of a stage sends a t-th of a message through its own port: this sends the whole message through one port",
+        "this sends a whole message through one port: each of the t GPUs of a stage sends 1/t of the message through its own port",
         lambda pieces, plan, model: pieces._replace(exchange=plan["tensor"] * pieces.exchange),
     ),
     _mistake(

@@ -221,7 +221,11 @@ def what_a_step_means(ring_step: int = 10) -> Question:
         "and a parameter's gradient takes 2 of them",
         fields=[f"Parameters in billions, {row.replicas} replicas" for row in rows],
         mistakes=[
-            ([piece] * 3, "one-message", "each step sends one of D pieces: the device has D times what one message holds"),
+            (
+                [piece] * 3,
+                "one-message",
+                "these are the parameters in one message: a message holds one of D pieces, so the device has D times as many",
+            ),
             (
                 [piece / row.replicas for row in rows],
                 "constant-gradients",
@@ -251,7 +255,7 @@ def what_a_step_means(ring_step: int = 10) -> Question:
                 "nvlink-both-ways",
                 "this is NVLink with both directions added up: a rank sends one way while it receives the other",
             ),
-            (times(0.9), "nine-tenths", "this is nine tenths of the line rate, as it is reached in practice: here take all of it"),
+            (times(0.9), "nine-tenths", "this takes nine tenths of the line rate, as is usual in practice: here take the whole rate"),
             (times(1000), "millions", "these are millions: give billions"),
             (times(1e9), "ones", "these are parameters: give billions of them"),
             (
@@ -325,7 +329,7 @@ def a_plan(answer: Any) -> Feedback:
             "logits-weigh-more",
             f"{slower}: the last stage also computes the logits, and beside only {layers} layers these are a larger part of its time",
         )
-    return wrong("too-slow", f"{slower}: which of the four numbers makes that smaller?")
+    return wrong("too-slow", f"{slower}: which of the four numbers makes that part smaller?")
 
 
 def _sizes_of(answer: Any) -> Any:

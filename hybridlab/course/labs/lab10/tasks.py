@@ -63,7 +63,7 @@ def as_fast_as_one(microbatches: int = 32, latency: float = 16) -> Question:
             (
                 free / makespan,
                 "against-no-latency",
-                "this compares with the same pipeline without latency: take one device",
+                "this compares with the same pipeline without latency: compare with one device",
             ),
             (alone / free, "no-latency", f"this is the speedup without latency: its makespan is {free:g} ms"),
             (devices, "nobody-waits", "16 would be the speedup of devices that never wait"),
@@ -170,6 +170,8 @@ def the_best_number(microbatches: int = 16, latency: float = 5) -> Question:
 
     truth = min(range(1, MOST), key=time)
     with_m, one_way = int(math.sqrt(WORK * microbatches / (2 * latency))), round(math.sqrt(WORK * (microbatches - 1) / latency))
+    shared = "the devices share M-1 microbatches, not M, because the first microbatch goes through the model alone"
+    added = "this adds one message for a further device: a further device adds two messages, one there and one back"
     devices = Number(
         "a number of devices",
         truth,
@@ -178,10 +180,10 @@ def the_best_number(microbatches: int = 16, latency: float = 5) -> Question:
         mistakes=[
             (32, "best-of-the-sweep", "32 is the best of the five numbers in the sweep, not of all numbers"),
             (microbatches, "as-many-as-microbatches", "the best number of devices does not have to be the number of microbatches"),
-            (with_m, "m-for-m-1-rounded-down", "the devices share M-1 microbatches, not M: the first one goes through the model alone"),
-            (with_m + 1, "m-for-m-1", "the devices share M-1 microbatches, not M: the first one goes through the model alone"),
-            (one_way, "one-message", "a device more adds two messages, one there and one back"),
-            (one_way + 1, "one-message", "a device more adds two messages, one there and one back"),
+            (with_m, "m-for-m-1-rounded-down", shared),
+            (with_m + 1, "m-for-m-1", shared),
+            (one_way, "one-message", added),
+            (one_way + 1, "one-message", added),
         ],
         whole=True,
         most=10_000,

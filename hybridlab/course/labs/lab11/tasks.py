@@ -129,7 +129,7 @@ def how_far_the_ratio_can_fall(devices: int = 8, latency: int = 100) -> Question
             (
                 has(0, 1 - ideal / (ideal + 2 * devices * latency)),
                 "k-messages",
-                f"this has K messages each way: from device 0 to device {others} there are {others}",
+                f"this has K messages each way: from device 0 to device {others} there are {others} messages",
             ),
             (
                 has(0, 1 - ideal / (ideal + others * latency)),

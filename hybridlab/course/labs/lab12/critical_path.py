@@ -176,10 +176,10 @@ MISTAKES = (
         "this adds the latency to every input: from one chunk to another of the same device no message is sent",
         _back(lambda now, before, needed, late: _latest((before, 0.0), (needed, late))),
     ),
-    KnownMistake("one-device", "these are all operations of one device: while a device is idle it waits for another one", _one_device),
+    KnownMistake("one-device", "these are all operations of one device: while a device is idle, it waits for another device", _one_device),
     KnownMistake(
         "one-microbatch",
-        "this goes from input to input, so it has all operations of one microbatch: they also wait while a device runs other microbatches",
+        "this goes from input to input, through one microbatch alone: operations also wait while a device runs other microbatches",
         _one_microbatch,
     ),
     KnownMistake(

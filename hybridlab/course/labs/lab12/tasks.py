@@ -99,12 +99,12 @@ def messages_of_a_step(devices: int = 6, groups: int = 2, chunks: int = 4) -> Qu
     def messages(name: str, truth: float, between_chunks: Mistake) -> Number:
         mistakes: list[Mistake] = [
             between_chunks,
-            (truth / microbatches, "one-microbatch-alone", f"this is one microbatch: there are {microbatches}"),
+            (truth / microbatches, "one-microbatch-alone", f"this counts one microbatch: a step has {microbatches} microbatches"),
             (truth / 2, "one-way", "this counts one direction: for each activation that goes to another device, a gradient comes back"),
             (
                 truth / 2 / microbatches,
                 "one-microbatch-one-way",
-                f"this counts one microbatch in one direction: there are {microbatches}, and their gradients come back",
+                f"this counts one microbatch in one direction: a step has {microbatches} microbatches, and their gradients come back",
             ),
             (
                 one_chunk,
