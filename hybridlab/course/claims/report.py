@@ -276,7 +276,7 @@ REPORT_CLAIMS = (
         42, REPORT, "section 6.2, benchmark 1", "With 2, 4, 8 and 16 microbatches a step takes longer and the speedup falls.", "wrong",
         "The speedup divides a fixed 1040 ms by a growing amount of work, and only one row includes the bubble; for equal work the "
         "speedup rises.",
-        # First come all times, then all speedups.
+        # The printed numbers are first the times of all rows, then the speedups of all rows.
         printed=(*(row.total for row in BENCHMARK_1), *(row.speedup for row in BENCHMARK_1)), unit="(ms, then times)", labs=(LAB_6, LAB_9),
     ),
     Claim(

@@ -1,6 +1,6 @@
 """Recorded trials: steps that processes ran with MPI and with torch.distributed, and predictions of these steps from measured times.
 
-Such a measurement needs a quiet machine, so its results are stored in `trials.json`, together with the load of the machine.
+Measured steps need a quiet machine, so they are stored in `trials.json`, together with the load of the machine.
 `tests/engines/record_trials.py` repeats the measurement and stores its results.
 """
 

@@ -41,7 +41,7 @@ class Benchmark1(NamedTuple):
 
 
 class Benchmark2(NamedTuple):
-    """A row of benchmark 2: 8 microbatches on "4 GPUs".
+    """A row of benchmark 2: 8 microbatches with several numbers of stages. The report says "4 GPUs" for every row.
 
     Parameters
     ----------

@@ -21,7 +21,7 @@ from hybridlab.errors import HybridLabError
 from hybridlab.timeline import Timeline
 
 DEVICES = 8
-SAMPLES = {"1.5B": 6, "6.2B": 3}  # samples in a microbatch, by model
+SAMPLES = {"1.5B": 6, "6.2B": 3}  # the number of samples in a microbatch of each model
 
 # Table 9: model, microbatches, then T_F, T_B, T_W and T_comm in ms.
 TABLE_9 = (

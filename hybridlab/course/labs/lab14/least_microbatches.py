@@ -1,4 +1,7 @@
-"""The coding task ("build") ``least_microbatches`` of lab 14: cases, judge, known mistakes, examples and changed tasks ("twists")."""
+"""The coding task ("build") ``least_microbatches`` of lab 14: cases, judge, known mistakes, examples and changed tasks ("twists").
+
+The student's function returns the least number of microbatches with which GPipe with recomputation is as fast as 1F1B.
+"""
 
 from collections.abc import Callable, Iterable, Iterator
 from functools import cache

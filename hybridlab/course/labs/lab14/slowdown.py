@@ -1,4 +1,7 @@
-"""The coding task ("build") ``slowdown`` of lab 14: cases, judge, known mistakes, examples and changed tasks ("twists")."""
+"""The coding task ("build") ``slowdown`` of lab 14: cases, judge, known mistakes, examples and changed tasks ("twists").
+
+The student's function returns how many ms longer a step is because of the latency, and the messages on a critical path.
+"""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass

@@ -158,7 +158,7 @@ def a_schedule_for_a_slow_link(answer: Any) -> Feedback:
 def the_messages_that_lengthen_the_step(
     slowed: slowdown.Slowed, orders: list[str], forward: list[float], backward: list[float], latency: float
 ) -> Feedback:
-    """Judge the result for one order. If there are several critical paths, the messages of any of them are right."""
+    """Judge the result for one order. An order can have several critical paths, and the messages of each of them are right."""
     return slowdown.judge_slowed(slowed, orders, forward, backward, latency)
 
 
