@@ -59,7 +59,7 @@ def _is_reversed(orders: Orders) -> bool:
 def _judge_1f1b(schedule: Schedule) -> Feedback:
     if (schedule.devices, schedule.microbatches) != (3, 4):
         size = f"{schedule.devices} devices and {schedule.microbatches} microbatches"
-        return wrong("another-size", f"this schedule can run, but it has {size}; the task is 3 devices and 4 microbatches")
+        return wrong("another-size", f"this schedule can run, but it has {size}; the task has 3 devices and 4 microbatches")
     faults = tuple(not_1f1b(schedule))
     if faults:
         sentences = [sentence for _, sentence in faults]

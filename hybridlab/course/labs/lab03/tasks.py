@@ -242,7 +242,7 @@ def a_schedule_that_fits(answer: object) -> Feedback:
     if over is not None:
         least = " although its bubble ratio is the lowest" if name == "zb-h1" else ""
         size = f"{need[over]:g} GiB, but it has {capacity[over]:g}"
-        return wrong("does-not-fit", f"{name} does not fit{least}: device {over} would need {size}")
+        return wrong("does-not-fit", f"{name} does not fit{least}: device {over} would need {size} GiB")
     values = require_numbers(parts[1], 8, "GiB that a device needs")
     device = next((place for place in range(8) if not near(values[place], need[place], 0.01)), None)
     if device is None:
@@ -392,7 +392,7 @@ def _of_another_kind(schedule: Schedule) -> Feedback | None:
         return wrong("split-backward", f"{split} is a part of a backward: this task has forwards (F) and full backwards (B) only")
     if (schedule.devices, schedule.microbatches) != (OPEN_DEVICES, OPEN_MICROBATCHES):
         size = f"{counted(schedule.devices, 'device')} and {counted(schedule.microbatches, 'microbatch')}"
-        return wrong("another-size", f"this order can run, but it has {size}; the task is 4 devices and 8 microbatches")
+        return wrong("another-size", f"this order can run, but it has {size}; the task has 4 devices and 8 microbatches")
     if schedule.paths != (tuple(range(OPEN_DEVICES)),):
         return wrong("another-placement", "in this task stage 0 is on device 0, stage 1 on device 1, and so on, one stage a device")
     return None

@@ -289,9 +289,11 @@ def build_feedback(result: Encoded | Average, gradient: Floats, residual: Floats
         together = f"{sent[place]:.6g} is sent and {left[place]:.6g} is left, together {sent[place] + left[place]:.6g}"
         return wrong("not-conserved", f"number {place}: {together}; gradient and old residual are {wanted[place]:.6g} together")
     for place in np.flatnonzero(np.abs(left) > HALF_A_SCALE * scale).tolist():
-        return wrong("too-far", f"number {place}: {left[place]:.6g} is left, which is more than half of the scale {scale[place]:.6g}")
+        return wrong("too-far", f"number {place}: {left[place]:.6g} is left, more than half of the scale {scale[place]:.6g}")
     for place in np.flatnonzero(np.abs(sent - np.rint(sent / np.where(scale > 0, scale, 1)) * scale) > scale / 1000).tolist():
-        return wrong("not-encoded", f"number {place}: {sent[place]:.6g} is sent, which is no multiple of the scale {scale[place]:.6g}")
+        return wrong(
+            "not-encoded", f"number {place}: {sent[place]:.6g} is sent, but this value is no multiple of the scale {scale[place]:.6g}"
+        )
     return right()
 
 

@@ -286,11 +286,14 @@ def overlapped_rings(rings: Rings, rows: Rows, ring_time: float) -> Feedback:
     goal = rings_of(given, ring_time)
     unknown = sorted(rings.keys() - goal.keys())
     if unknown:
-        return wrong("unknown-stage", f"there is no stage {unknown[0]}: the pipeline has {counted(len(goal), 'stage')}")
+        return wrong("unknown-stage", f"your result has a stage {unknown[0]}: the pipeline has only {counted(len(goal), 'stage')}")
     missing = sorted(goal.keys() - rings.keys())
     if missing:
         source = "weight gradients (W)" if any(row["kind"] == "W" for row in rows) else "full backwards (B)"
-        return wrong("no-ring", f"there is no ring of stage {missing[0]}, whose gradients come from its {source}: each stage has one")
+        return wrong(
+            "no-ring",
+            f"your result has no ring of stage {missing[0]}: each stage has a ring, and the gradients of this stage come from its {source}",
+        )
     faulty = sorted((stage for stage in goal if not same(rings[stage], goal[stage])), key=lambda stage: goal[stage])
     if not faulty:
         return right()
