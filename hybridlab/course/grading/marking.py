@@ -241,7 +241,7 @@ def _mark_task(task: Task, asked: Instance, player: Player, cells: Sequence[Code
     remarks = []
     # no remark if one cell hands in several answers, as in a loop
     if len({hand_in.cell for hand_in in answers}) > 1:
-        remarks.append(f"handed in {len(answers)} answers: the last one counts, in {cell_number(answers[-1].cell)}")
+        remarks.append(f"handed in {len(answers)} times: the last answer counts, in {cell_number(answers[-1].cell)}")
     if outcome is None:
         why = f"not tried: cells of this notebook have crashed or run too long {MOST_RESTARTS} times"
         feedback, credit = wrong("too-slow", why), None
