@@ -258,7 +258,7 @@ def _with_own_numbers(cells: Iterable[dict[str, Any]], student: str, course: str
 
 
 def _own_question(task: Task, student: str, course: str) -> str:
-    """Return the question of a task for one student, with this student's numbers and change, in Markdown."""
+    """Return the question of a task for one student in Markdown, with this student's numbers, change and examples."""
     own = task.personal(Student(student, course).seed(task.key))
     whose = f"**Yours, {_as_text(student)}:**"
     if task.kind != "build":
