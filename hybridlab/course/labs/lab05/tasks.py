@@ -291,9 +291,7 @@ def build_feedback(result: Encoded | Average, gradient: Floats, residual: Floats
     for place in np.flatnonzero(np.abs(left) > HALF_A_SCALE * scale).tolist():
         return wrong("too-far", f"number {place}: {left[place]:.6g} is left, more than half of the scale {scale[place]:.6g}")
     for place in np.flatnonzero(np.abs(sent - np.rint(sent / np.where(scale > 0, scale, 1)) * scale) > scale / 1000).tolist():
-        return wrong(
-            "not-encoded", f"number {place}: {sent[place]:.6g} is sent, but this value is no multiple of the scale {scale[place]:.6g}"
-        )
+        return wrong("not-encoded", f"number {place}: {sent[place]:.6g} is sent, which is not a multiple of the scale {scale[place]:.6g}")
     return right()
 
 
