@@ -134,12 +134,12 @@ def unit_of_time(value: object) -> str | None:
     'ms'
     >>> unit_of_time("seconds")
     Traceback (most recent call last):
-    hybridlab.errors.HybridLabError: unit is the unit of time: 's', 'ms', 'us', or None for plain slots, not 'seconds'
+    hybridlab.errors.HybridLabError: unit is the unit of time: 's', 'ms', 'us', or None for times without a unit, not 'seconds'
     """
     if value is None or (isinstance(value, str) and value in IN_A_SECOND):
         return None if value is None else str(value)
     units = ", ".join(map(repr, IN_A_SECOND))
-    raise HybridLabError(f"unit is the unit of time: {units}, or None for plain slots, not {short_repr(value)}", "unknown-name")
+    raise HybridLabError(f"unit is the unit of time: {units}, or None for times without a unit, not {short_repr(value)}", "unknown-name")
 
 
 def in_a_second(unit: str | None, user: str) -> int:
@@ -151,11 +151,11 @@ def in_a_second(unit: str | None, user: str) -> int:
     1000
     >>> in_a_second(None, "a link")
     Traceback (most recent call last):
-    hybridlab.errors.HybridLabError: a link needs times in seconds, but these are plain slots: say their unit, as in Costs(..., unit='ms')
+    hybridlab.errors.HybridLabError: a link needs times in seconds, but these times have no unit: give it, as in Costs(..., unit='ms')
     """
     if unit is None:
         raise HybridLabError(
-            f"{user} needs times in seconds, but these are plain slots: say their unit, as in Costs(..., unit='ms')", "no-unit"
+            f"{user} needs times in seconds, but these times have no unit: give it, as in Costs(..., unit='ms')", "no-unit"
         )
     return IN_A_SECOND[unit]
 

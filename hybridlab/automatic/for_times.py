@@ -213,7 +213,7 @@ def _no_solver(problem: OrderProblem, costs: Costs, held: float, effort: float) 
     if held < 1:
         return "the solver does not know activations of which a part is freed early"
     if problem.template.chunks > 1 and costs.overlap.any():
-        return "the solver does not know overlapped pairs"
+        return "the solver does not support overlapped pairs"
     return ""
 
 

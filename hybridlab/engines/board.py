@@ -81,7 +81,7 @@ class FaultWatch:
             if self._still[rank] > (max(LOADS, self._limit) if loading[rank] else self._limit):
                 place = int(rows[rank, PLACE])
                 stands = f"device {rank} has stood at {job.words(place)} for {self._patience:g} seconds longer than its costs allow"
-                advice = "it hangs, or patience is too short"
+                advice = "the device hangs, or the argument patience is too short"
                 return RunFailed(f"{stands}: {advice}", "device-hangs", rank, job.op_at(place))
         return None
 

@@ -126,7 +126,7 @@ class Group:
         import cloudpickle
 
         if not self._connections:
-            raise HybridLabError("these processes have ended: start new ones for another run", "group-ended")
+            raise HybridLabError("the processes of this group have ended: start a new Group for another run", "group-ended")
         if job.ranks > self.ranks:
             wanted = f"a run of {counted(job.ranks, 'rank')} needs as many processes"
             raise HybridLabError(f"{wanted}, but {self.ranks} were started: start {job.ranks}", "wrong-number-of-processes")

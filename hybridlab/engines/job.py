@@ -167,10 +167,10 @@ def checked_job(
     work = work if isinstance(work, StepWork) else FunctionWork(work)
     if costs.batch:
         several = f"an engine runs one setting, but these costs hold settings of shape {costs.batch}"
-        raise HybridLabError(f"{several}: give the costs of one", "several-settings")
+        raise HybridLabError(f"{several}: give the costs of one setting", "several-settings")
     if wire is not None and checked_wire(wire).stochastic:
         raise HybridLabError(
-            f"ranks that run side by side cannot share one source of random numbers: take {wire.name} that rounds to the nearest",
+            f"ranks that run side by side cannot share one source of random numbers: take {wire.name} with stochastic=False",
             "conflicting-arguments",
         )
     unit, all_costs = 1 / in_a_second(costs.unit, "a run"), costs_of_all(costs, mesh_schedule.mesh)
@@ -182,7 +182,7 @@ def checked_job(
     hop = unit * (0.0 if ring_step is None else one_time(ring_step, "ring_step")) / schedule.chunks
     update = unit * schedule.copies * one_time(optimiser, "optimiser")
     if max(sleeps.max(), hop, delays.max(), update) > LONGEST_SLEEP:
-        raise HybridLabError(f"a rank would sleep for more than {LONGEST_SLEEP:g} seconds at a time: give shorter times", "too-large")
+        raise HybridLabError(f"a rank would sleep for more than {LONGEST_SLEEP:g} seconds without a break: give shorter times", "too-large")
     return Job(
         schedule=mesh_schedule,
         costs=all_costs,

@@ -76,7 +76,7 @@ def run_joined(engine: str, job: Job) -> Measured:
     messages.meet()  # no rank ends before all ranks have received their messages
     hosts, measured, spans, results = zip(*map(pickle.loads, parts), strict=True)
     if len(set(hosts)) > 1:
-        raise HybridLabError("the ranks are on several machines, whose clocks differ: start all of them on one", "several-machines")
+        raise HybridLabError("the ranks are on machines with different clocks: start all ranks on one machine", "several-machines")
     whole = np.where(np.isnan(measured), 0.0, measured).sum(axis=0)  # only one rank has measured each row
     steps = [[row for of_rank in spans for row in of_rank[step]] for step in range(job.steps)]
     return Measured(whole, steps, results, "")

@@ -51,7 +51,7 @@ def longest_pause(call: Callable[[], object]) -> float:
         thread.start()
     except RuntimeError as why:
         failed = f"longest_pause needs a second thread, which cannot be started ({why})"
-        raise HybridLabError(f"{failed}: a notebook that runs in a browser has none", "no-threads") from why
+        raise HybridLabError(f"{failed}: Python in a browser has no threads", "no-threads") from why
     start = time.perf_counter()
     try:
         call()

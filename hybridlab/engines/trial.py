@@ -279,7 +279,7 @@ def _checked_schedules(schedules: Any) -> list[Schedule]:
         if not isinstance(each, Schedule):
             raise HybridLabError(f"{wanted}, not {short_repr(each)}", "not-a-schedule")
     if len(runs) < 2:
-        raise HybridLabError(f"{wanted}: the times of each come from another one", "too-few")
+        raise HybridLabError(f"{wanted}: the times of one schedule predict another schedule", "too-few")
     if len({each.devices for each in runs}) > 1:
         raise HybridLabError(f"{wanted}, not for {', '.join(str(each.devices) for each in runs)}", "does-not-fit")
     return runs

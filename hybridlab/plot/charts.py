@@ -50,7 +50,7 @@ def lines(x: Any, series: Mapping[str, Any], *, x_label: str, y_label: str, titl
     places, curves = _checked_curves(x, series)
     labels = checked_text(x_label, "x_label"), checked_text(y_label, "y_label")
     if log_y and min(values.min() for values in curves.values()) <= 0:
-        raise HybridLabError("log_y needs curves above zero: leave it out, or leave out the values of zero and less", "too-small")
+        raise HybridLabError("log_y cannot show values of zero or less: leave out log_y, or leave out these values", "too-small")
     above = title_lines(title)
     top = MARGIN + LINE * (len(above) + 1 + (legend_rows(list(curves)) if len(curves) > 1 else 0))
     figure = Picture(top + HEIGHT + 0.5, _curves_text(title, labels, places, curves))

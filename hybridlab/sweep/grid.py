@@ -106,8 +106,8 @@ def _refuse_possible_pairs(axes: Iterable[tuple[str, ...]]) -> None:
     lists = [name for names in axes if len(names) == 1 for name in names if name in OF_ONE_MODEL]
     if len(lists) > 1:
         one, other = lists[:2]
-        message = f"the grid gives several values of {one} and several of {other}, which may belong together or not"
-        pairs = f"{(one, other)}: [(1, 0.5), (2, 0.4)] where they do, with itertools.product(...) for every combination"
+        message = f"the grid gives several values of {one} and several values of {other}, which can mean pairs or all combinations"
+        pairs = f"{(one, other)}: [(1, 0.5), (2, 0.4)] for pairs, {(one, other)}: itertools.product(...) for all combinations"
         raise HybridLabError(f"{message}: give {pairs}, or a function, such as '{other}': lambda {one}: {one} / 2", "ambiguous")
 
 

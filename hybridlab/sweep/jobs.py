@@ -77,7 +77,7 @@ def _most_operations(size: Size) -> int:
 
 def _batch(rows: Sequence[Row], names: Sequence[str], devices: int) -> Costs:
     """Return the costs of rows as one batch, or raise an error that names the first wrong row."""
-    fault = HybridLabError("a row takes one value for each cost, or one a device", "wrong-shape")
+    fault = HybridLabError("each cost in a row is one value, or one value for each device", "wrong-shape")
     try:
         costs = Costs(**{name: _equal_lengths([row[name] for row in rows]) for name in names})
         if costs.batch == (len(rows),) and costs.devices in (None, devices):

@@ -119,7 +119,7 @@ def lines_of(sweep: Any, x: Any, y: Any, lines: Any = None, labels: Any = None, 
     of_lines = _line_columns(sweep, drawn, lines)
     lists = {name for name in sweep.columns if any(row[name] is LIST for row in rows)}
     if lists & set(of_lines):
-        message = f"lines cannot be told apart by {min(lists & set(of_lines))!r}, which holds one value a device"
+        message = f"{min(lists & set(of_lines))!r} cannot distinguish lines, because it holds one value a device"
         raise HybridLabError(message, "not-a-number")
     offered = [name for name in sweep.columns if name not in {*drawn, *of_lines, *RESULTS, *lists}]
     panels = known_names(keep, "panels", offered)
@@ -129,7 +129,7 @@ def lines_of(sweep: Any, x: Any, y: Any, lines: Any = None, labels: Any = None, 
     # sorted by indices, because texts, numbers and None in one column cannot be compared
     keys = sorted({tuple(index[name][row[name]] for name in of_lines) for row in rows})
     if len(keys) > MOST_LINES:
-        message = f"{len(keys)} lines are more than the {MOST_LINES} that can be told apart: draw fewer, with sweep.where()"
+        message = f"{len(keys)} lines are more than the {MOST_LINES} that a reader can distinguish: select fewer rows with sweep.where()"
         raise HybridLabError(message, "too-large")
     at: dict[tuple[tuple[int, ...], int, int], Row] = {}
     for row in rows:
@@ -137,7 +137,7 @@ def lines_of(sweep: Any, x: Any, y: Any, lines: Any = None, labels: Any = None, 
         point = choice, keys.index(tuple(index[name][row[name]] for name in of_lines)), index[x][row[x]]
         if point in at:
             same = ", ".join(f"{name} {short_repr(row[name])}" for name in (x, *of_lines, *choices))
-            message = f"two rows have the same {same}: name what tells them apart in lines, or draw fewer with sweep.where()"
+            message = f"two rows have the same {same}: add a column that distinguishes them to lines, or select rows with sweep.where()"
             raise HybridLabError(message, "ambiguous")
         at[point] = row
     names = tuple(line_name({name: values[name][each] for name, each in zip(of_lines, key, strict=True)}, words) for key in keys)
@@ -186,7 +186,7 @@ def drawable(value: Any, name: str) -> Any:
     number = isinstance(value, (int, float))
     if not number or not abs(value) <= LARGEST_VALUE:  # "not <=" instead of ">", because comparisons with NaN are false
         code = "not-a-number" if not number else "too-large" if abs(value) < math.inf else "not-finite"
-        raise HybridLabError(f"a cell of {name!r} is {short_repr(value)}: what is drawn are finite numbers and texts", code)
+        raise HybridLabError(f"a cell of {name!r} is {short_repr(value)}: a figure shows only finite numbers and texts", code)
     short = float(f"{value:.9g}")  # values that differ only by rounding errors become one point on the axis
     return int(short) if short.is_integer() and abs(short) < 1e15 else short  # JavaScript has exact whole numbers up to 9e15
 

@@ -251,7 +251,7 @@ def _grid_columns(grid: Any, progress: Any) -> list[str]:
         raise HybridLabError(message, "duplicate-name")
     for name in ("schedule", *RESULTS):
         if name in names:
-            raise HybridLabError(f"the sweep itself fills the column {name}: give the grid's another name", "reserved-name")
+            raise HybridLabError(f"the sweep itself fills the column {name}: rename the column of the grid", "reserved-name")
     for name, instead in NOT_COLUMNS.items():
         if name in names:
             raise HybridLabError(f"{name} is not a column of a grid: {instead}", "not-a-column")

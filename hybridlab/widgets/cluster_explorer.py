@@ -196,7 +196,7 @@ def _checked_axes(models: Any, gpus: Any, counts: Mapping[str, Any], links: Any,
     names = [each.name for each in profiles]
     for name in names:
         if names.count(name) > 1:
-            advice = "give one of them another with dataclasses.replace"
+            advice = "rename one of them with dataclasses.replace"
             raise HybridLabError(f"two GPUs have the name {name!r}: {advice}", "duplicate-name")
     axes = {name: {each: each for each in whole_numbers(value, name)} for name, value in counts.items()}
     node, widest = min(each.gpus_per_node for each in profiles), max(axes["tensor"])
