@@ -17,7 +17,7 @@ from hybridlab.errors import HybridLabError, UnsupportedSize
 from hybridlab.schedule import B, F, Schedule, W
 from hybridlab.simulation import durations, latencies, simulate
 
-MOST_OPERATIONS = 1000  # largest number of operations; for a proof within minutes, there must be far fewer
+MOST_OPERATIONS = 1000  # largest number of operations that the solver takes; a proof within minutes needs far fewer operations
 MOST_TICKS = 10**9  # largest number of ticks in one step, so that sums of several steps fit into the solver's 64-bit numbers
 LARGEST_DENOMINATOR = 10**4  # the largest denominator of a time that is written as a fraction
 WORK_PER_SECOND = 0.25  # the solver's own unit of work: about this much is done in one second on one core

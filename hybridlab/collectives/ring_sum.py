@@ -10,7 +10,7 @@ from hybridlab.arrays import Rng
 from hybridlab.errors import HybridLabError
 from hybridlab.wire import FP32, Packet, Real, Single, WireFormat
 
-SMALL_CHUNK = 2**12  # length; up to this length it is faster to sum all chunks together, above it one by one, because of the cache
+SMALL_CHUNK = 2**12  # numbers in a chunk; chunks up to this length are faster summed together, longer chunks one by one (cache)
 
 
 @dataclass(frozen=True, eq=False)

@@ -37,7 +37,7 @@ def times_in_file(path: str | PathLike[str]) -> dict[str, list[float] | float]:
         except HybridLabError as why:
             raise HybridLabError(f"line {number}, column 1: {why}", why.code) from None
         if kind in found:
-            raise HybridLabError(f"line {number}, column 1: the file has two lines {kind}: give each kind of time once", "duplicate-name")
+            raise HybridLabError(f"line {number}, column 1: there is a line {kind} already: give each kind of time once", "duplicate-name")
         if len(cells) > len(names) + 1:
             message = f"line {number} has {len(cells)} cells, but line {heading[0]} has {len(names) + 1}"
             raise HybridLabError(f"{message}: give one time for each stage", "ragged")
@@ -128,8 +128,7 @@ def _arguments(found: dict[str, list[float]]) -> dict[str, list[float] | float]:
         longer = next((place for place, (whole, part) in enumerate(zip(backward, weight, strict=True)) if part > whole), None)
         if longer is not None:
             message = (
-                f"in column {longer + 2} weight_gradient is {weight[longer]:g} and backward is {backward[longer]:g}: "
-                "a backward contains its weight gradient, so it cannot be shorter"
+                f"weight_gradient cannot exceed backward, but in column {longer + 2} it takes {weight[longer]:g} of {backward[longer]:g}"
             )
             raise HybridLabError(message, "out-of-range")
         # for a backward that takes no time, the share does not matter

@@ -179,7 +179,7 @@ def _split_times(forward: float, backward: float, weight_gradient: float) -> tup
     """Return F, I and W for given F, B and W."""
     forward, backward, weight_gradient = single_times(forward, backward, weight_gradient)
     if weight_gradient > backward:
-        message = f"the weight gradient is {weight_gradient:g} and the backward {backward:g}: a backward contains its weight gradient"
+        message = f"a weight gradient cannot be longer than the backward: give at most {backward:g}, not {weight_gradient:g}"
         raise UnsupportedSize(message, "out-of-range")
     return forward, backward - weight_gradient, weight_gradient  # I = B - W
 

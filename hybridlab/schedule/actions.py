@@ -23,7 +23,7 @@ class Action(NamedTuple):
     op : str
         The operation that the rank runs, or the operation whose output the message carries.
     peer : int
-        The rank that receives the message ("send") or that sends the message ("receive"); -1 for "run".
+        For "send", the rank that receives the message. For "receive", the rank that sends it. -1 for "run".
 
     Examples
     --------

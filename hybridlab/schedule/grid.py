@@ -20,7 +20,7 @@ from hybridlab.checks import each_of, whole_number
 from hybridlab.errors import HybridLabError
 from hybridlab.schedule.ops import B, F, I, W
 
-LAST_SLOT = 2**35  # the largest slot; its product with the number of devices stays below 2**63
+LAST_SLOT = 2**35  # the largest slot; slot x number of devices stays below 2**63
 KIND_OF_PLANE = readonly(np.array([F, B, W]))  # rows_of changes B to I where the backward is split
 NONE = -1  # the second place of a turn that has only one operation
 
@@ -139,7 +139,7 @@ def checked_slots(slots: npt.ArrayLike) -> Ints:
 
 
 def devices_of(device_of: Iterable[int], lines: int) -> tuple[int, ...]:
-    """Return the device of every line as an int; raise an error if there is not one device for each line."""
+    """Return the device of every line as an int. Raise an error if there is not one device for each line."""
     each = each_of(device_of, "device_of must have one device for each stage")
     devices = tuple(whole_number(device, "a stage's device", at_least=0, at_most=lines - 1) for device in each)
     if len(devices) != lines:
@@ -180,7 +180,7 @@ def rows_of(slots: Ints, device_of: tuple[int, ...], copies: int = 1) -> dict[st
     row_of = np.full((planes * lines, microbatches), -1)
     row_of.ravel()[place] = np.arange(place.size)
     source_of = row_of[needed]
-    source_of[0:lines:stages] = -1  # first stages need nothing; their index -1 has wrongly read the last line
+    source_of[0:lines:stages] = -1  # first stages have no source, but their index -1 has read the last line
     # All columns share one array, because one large array is faster to allocate than many small arrays.
     kind, stage, microbatch, device, source, slot = np.empty((6, place.size), dtype=np.intp)
     line = place // microbatches
@@ -210,7 +210,7 @@ def sources_come_first(slots: Ints, copies: int = 1) -> bool:
     planes, lines, microbatches = slots.shape
     by_line, stages = slots.reshape(-1, microbatches), lines // copies
     source = by_line[needed_lines(planes, lines, stages)]
-    source[0:lines:stages] = -1  # first stages need nothing; their index -1 has wrongly read the last line
+    source[0:lines:stages] = -1  # first stages have no source, but their index -1 has read the last line
     later = source < by_line
     # A cell without an operation holds -1, and is no fault. Most grids have no such cell, so the faster test comes first.
     return bool(later.all() or (later | (by_line < 0)).all())

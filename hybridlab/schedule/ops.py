@@ -9,7 +9,7 @@ from hybridlab.errors import HybridLabError
 
 
 class Kind(StrEnum):
-    """The kind of work of an operation; "B" always means the full backward, never a part of it."""
+    """The kind of work of an operation. "B" always means the full backward, never only the input gradient or the weight gradient."""
 
     F = "F"  # forward
     B = "B"  # full backward: input gradient and weight gradient in one operation
@@ -76,7 +76,7 @@ class Op(NamedTuple):
 
     @property
     def own_input(self) -> "Op | None":
-        """The operation of the same stage and microbatch whose result this operation reads; None for a forward.
+        """The operation of the same stage and microbatch whose result this operation reads. None for a forward.
 
         A backward and an input gradient read the activation that their forward has stored. A weight gradient follows its input gradient.
 

@@ -346,7 +346,7 @@ class Schedule(Operations):
         Parameters
         ----------
         text : str
-            One line for each device, such as ``device 0: 0F0 0B0``; the label ``device 0:`` may be left out.
+            One line for each device, such as ``device 0: 0F0 0B0``. The label ``device 0:`` may be left out.
         name : str
             The schedule's name.
 

@@ -141,8 +141,8 @@ class Family:
         return None
 
 
-BYTES = 400  # bytes of memory for each operation of a schedule, at most; arrays that the schedule computes and stores later are included
-MOST_BYTES = 2**26  # bytes of memory for all stored schedules, at most
+BYTES = 400  # most bytes of memory for each operation of a schedule, including the arrays that the schedule computes later
+MOST_BYTES = 2**26  # most bytes of memory for all stored schedules
 _BUILT: RecentlyUsed[tuple[str, int, int, int], tuple[Family, Schedule]] = RecentlyUsed(MOST_BYTES)
 _FAMILIES: dict[str, Family] = {}
 REGISTRY: Mapping[str, Family] = MappingProxyType(_FAMILIES)

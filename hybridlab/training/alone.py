@@ -218,7 +218,7 @@ class Log:
         self.losses.append(loss)
         done = len(self.losses)
         if done % self.every == 0 or done == self.steps:
-            with np.errstate(all="ignore"):  # too large weights may overflow here; the accuracy shows it, so no warning
+            with np.errstate(all="ignore"):  # no numpy warning if weights are too large: the accuracy then shows it
                 self.accuracies[done] = self.network.accuracy(weights, self.data.held_out_inputs, self.data.held_out_labels)
         if self.progress is not None:
             self.progress(done, self.steps)

@@ -12,7 +12,7 @@ from hybridlab.arrays import Floats, Frozen, Ints, readonly
 from hybridlab.checks import numbers, random_source, short_repr, whole_number
 from hybridlab.errors import HybridLabError
 
-HELD_OUT = 397  # number of held-out digits; there are 1,797 digits in total
+HELD_OUT = 397  # number of held-out digits, of 1,797 digits in total
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -224,9 +224,9 @@ def shape_of_labels(batch: int, replicas: int, microbatches: int) -> tuple[int, 
     if batch % parts:
         below = batch - batch % parts
         near = f"{below} or {below + parts}" if below else f"{parts}"
-        cut = f"{counted(microbatches, 'microbatch')} on {counted(replicas, 'replica')} are {parts} microbatches"
+        cut = f"{counted(microbatches, 'microbatch')} on {counted(replicas, 'replica')} are {parts} parts"
         raise HybridLabError(
-            f"a global batch must be cut into equal microbatches: {cut}, and {batch} is not divisible by {parts}; try {near}",
+            f"a global batch must be cut into equal parts: {cut}, and {batch} is not divisible by {parts}; try {near}",
             "not-divisible",
         )
     return replicas, microbatches, batch // parts
