@@ -38,7 +38,7 @@ class InvalidSchedule(HybridLabError):
 
 
 class Deadlock(InvalidSchedule):
-    """A schedule is complete, but cannot run: with its order, devices wait for ever for each other or for themselves."""
+    """A complete schedule cannot run: devices would wait for ever for each other or for themselves."""
 
 
 class UnsupportedSize(HybridLabError):

@@ -32,8 +32,8 @@ class Mesh:
     Raises
     ------
     HybridLabError
-        A size is not a whole number of at least 1, or the mesh has more than 10,000,000 devices. A method raises ``out-of-range`` for
-        a stage, a replica or a rank that the mesh does not have.
+        A size is not a whole number of at least 1, or the mesh has more than 10,000,000 devices. A method raises an error with the code
+        ``out-of-range`` for a stage, a replica or a rank outside the mesh.
 
     Examples
     --------

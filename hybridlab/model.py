@@ -26,8 +26,8 @@ SHARED = (16 + 4, 24 + 8 + 6 + 4)
 # SCORES: bytes per attention score, for softmax (2 read, 2 written) and dropout. A sample has a x s x s scores in each layer.
 SCORES = (4 + 5, 5 + 6)
 # Bytes per attention score that the matrix products before and after the softmax read and write, as (forward, backward). There are two
-# products in the forward and four in the backward. For their other operands (query, key, value, output and their gradients) they read
-# and write 8 bytes in the forward and 16 bytes in the backward, per token and hidden unit.
+# products in the forward and four in the backward. For the other operands (query, key, value, output and their gradients), these
+# products read and write 8 bytes in the forward and 16 bytes in the backward, per token and hidden unit.
 PRODUCTS_OF_SCORES = (4, 8)
 HEAD = 52  # bytes per logit, in FP32: maximum, difference, exponential, sum, quotient, and the gradient
 

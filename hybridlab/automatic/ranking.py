@@ -39,7 +39,7 @@ class Ranked:
     chunks : int
         Number of model chunks on each device.
     schedule : Schedule or None
-        The schedule. None if it does not exist for these sizes.
+        The schedule. None if the schedule does not exist for these sizes.
     makespan : float
         The makespan, in the unit of the costs.
     bound : float

@@ -80,7 +80,7 @@ def run_actions(schedule: Schedule, actions_of: ActionsFunction, costs: Costs, g
     Raises
     ------
     Deadlock
-        Ranks wait for each other. The error names the action at which each of them waits.
+        Ranks wait for each other. The error names the action at which each rank waits.
     HybridLabError
         A text is not an action, or a rank leaves out an operation.
     """

@@ -56,12 +56,12 @@ class FaultWatch:
     job : Job
         The job that runs.
     patience : float
-        The seconds that a rank may stand at one place beyond the longest time that the job's costs allow there.
+        Seconds. A rank counts as hanging if it stays at one place for this many seconds longer than the costs of the job allow.
     """
 
     def __init__(self, board: Board, job: Job, patience: float) -> None:
         self._rows, self._job = board.rows[: job.ranks], job
-        # the longest sleep that the costs allow at one place
+        # the longest time at one place: the longest sleep in the costs, plus patience
         self._limit = patience + max(*job.durations, *job.delays, job.ring_step, job.optimiser)
         self._patience = patience
         self._seen = self._first = np.array(self._rows)

@@ -49,7 +49,7 @@ class Group:
     ranks : int
         The number of processes. A run with R ranks uses the first R processes.
     patience : float
-        A rank that stands at one place for this many seconds longer than the costs allow there counts as hanging.
+        Seconds. A rank counts as hanging if it stays at one place for this many seconds longer than the costs allow.
 
     Raises
     ------

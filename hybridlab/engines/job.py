@@ -33,7 +33,7 @@ SpanRow = tuple[int, int, float, float, int, int, int, int]  # (kind, device, st
 
 @dataclass(frozen=True, eq=False)
 class Job:
-    """The values that all ranks of a run share; all times are in seconds, except those in ``costs``.
+    """The values that all ranks of a run share. All times are in seconds, but the times in ``costs`` have the unit of the costs.
 
     A place says what a rank is doing. It is a whole number: (1) the row of an operation; (2) the number of operations plus s, for the ring
     of stage s; (3) ``START``, ``END`` or ``OPTIMISER_PLACE``. The name of a message is a whole number, too: the row that needs the message,

@@ -97,7 +97,7 @@ def run(
     lost : iterable of Op or str
         Operations whose outputs are never sent to another device. This is a deliberate fault, too.
     patience : float
-        Processes only: a rank that stands at one operation for this many seconds longer than its cost counts as hanging.
+        Processes only: a rank counts as hanging if it stays in one operation for this many seconds longer than the cost of the operation.
     progress : callable, optional
         Called regularly as ``progress(finished, steps)``, where ``finished`` is the number of steps that rank 0 has finished.
 
@@ -131,7 +131,7 @@ def run(
         return _result(job, engine.run(job, arguments | {"lost": job.lost}, progress))
     if known_name(engine, ("threads", *ENGINES), "engine") == "threads":
         return _result(job, run_in_threads(job, progress))
-    if was_started(engine):  # this process is one of the ranks already
+    if was_started(engine):  # mpiexec or another program has already started one process for each rank
         return _result(job, run_joined(engine, job))
     with Group(engine, job.ranks, patience=patience) as group:
         return _result(job, group.run(job, arguments | {"lost": job.lost}, progress))

@@ -16,7 +16,7 @@ from hybridlab.engines.torch import torch_messages
 from hybridlab.errors import HybridLabError
 
 INSTALL = "pip install 'hybridlab[{}]'"
-KEEPER_STAYS = 60.0  # seconds after which a keeper ends by itself
+KEEPER_STAYS = 60.0  # seconds; after this time, a keeper (see behind_a_keeper) ends by itself
 
 
 def mpi_commands(ranks: int, program: list[str]) -> list[tuple[list[str], dict[str, str]]]:

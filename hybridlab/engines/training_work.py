@@ -99,7 +99,7 @@ class TrainingWork(StepWork):
         self._ranks: dict[int, _RankState] = {}  # key: the rank; a process that works for one rank has only this rank
 
     def begin(self, rank: int, step: int) -> None:
-        """Take the next batch."""
+        """Take the next batch of samples for this rank. Before the first step, create the rank's weights."""
         if step == 0:
             for_weights, for_batches, _ = generators(self._seed)
             chosen = batches(len(self._data.labels), self._batch, MOST_STEPS, for_batches)  # all ranks draw the same batches

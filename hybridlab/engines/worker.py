@@ -54,7 +54,7 @@ def serve(engine: str, place: str, processes: int) -> None:
     rank = ENGINES[engine].rank(folder)
     launcher.send((rank, own))  # sent after all processes have met in ``rank``: the launcher then knows that they run
     orders: SimpleQueue[Order | None] = SimpleQueue()
-    # a second thread, which notices the end of the launcher even while a job runs
+    # a second thread receives orders, to notice the end of the launcher even while a job runs
     threading.Thread(target=_receive_orders, args=(launcher, orders), name="launcher", daemon=True).start()
     board = Board(processes, folder / "board")
     while (order := orders.get()) is not None:

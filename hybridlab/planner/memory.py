@@ -84,7 +84,7 @@ def memory(model: Transformer, plan: Plan) -> Memory:
 
 
 def stage_memories(model: Transformer, plan: Plan) -> tuple[Memory, Memory]:
-    """Return the memory on a GPU of the first stage and on a GPU of the last stage. This function checks no arguments."""
+    """Return the memory on a GPU of the first stage and on a GPU of the last stage. This function does not check its arguments."""
     size, tensor, recompute, split = plan.microbatch, plan.tensor, plan.recompute, plan.sequence_parallel
     states = STATE_BYTES * stage_parameters(model, plan)
     on_first = model.activation_bytes(size, tensor, plan.pipeline, plan.chunks, recompute, split, plan.microbatches)

@@ -75,7 +75,8 @@ class Plan:
         if self.chunks > 1 and self.pipeline == 1:
             message = f"{self.chunks} chunks need a pipeline of at least 2 stages: with one stage take chunks=1"
             raise UnsupportedSize(message, "unsupported-size")
-        if self.chunks > 1 and self.microbatches % self.pipeline:  # the rule of interleaved 1F1B
+        # interleaved 1F1B needs a number of microbatches that is a multiple of the stages
+        if self.chunks > 1 and self.microbatches % self.pipeline:
             message = f"{self.microbatches} is not a multiple of {self.pipeline}{_nearest_multiples(self.microbatches, self.pipeline)}"
             raise UnsupportedSize(f"interleaved needs microbatches a multiple of the stages: {message}, or chunks=1", "not-divisible")
 

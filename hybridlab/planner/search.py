@@ -236,7 +236,7 @@ def other_gpus(model: Transformer, gpus: int, profile: Profile, global_batch: in
 def _replica_counts(replica_gpus: int, gpus: int, global_batch: int | None) -> list[int]:
     """Return numbers of replicas that divide the samples evenly, in increasing order. A replica has ``replica_gpus`` GPUs.
 
-    If ``global_batch`` is None, then from 512 GPUs on a batch has one sample for each GPU. Every number of replicas divides such a batch
+    If ``global_batch`` is None, a batch on 512 or more GPUs has one sample for each GPU. Every number of replicas divides such a batch
     evenly. The function returns only three of these numbers: the smallest number, and the two numbers nearest to ``gpus``.
     """
     if global_batch is not None:

@@ -110,7 +110,8 @@ def _ink_width(barred: str, bold: bool) -> float:
     """Return the width of a text that begins and ends with "|", at 100 points. One fixed size keeps widths proportional to the size."""
     font = FontProperties(family=FONT, weight="bold" if bold else "normal")
     points, codes = text_to_path.get_text_path(font, barred)
-    x = np.asarray(points)[np.not_equal(codes, Path.CLOSEPOLY), 0]  # the outermost points belong to the two "|"
+    # the smallest and the largest x belong to the two "|"; control points of curves lie between them
+    x = np.asarray(points)[np.not_equal(codes, Path.CLOSEPOLY), 0]
     return float(x.max() - x.min())
 
 

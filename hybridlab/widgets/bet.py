@@ -109,7 +109,7 @@ class Bet(BetView):
         Raises
         ------
         HybridLabError
-            For a truth that is not an answer to the question.
+            The correct answer (``truth``) is not a possible answer to the question.
         """
         return Revealed(self, truth, why)
 
@@ -137,7 +137,7 @@ class Revealed(BetView):
     Raises
     ------
     HybridLabError
-        For a truth that is not an answer to the question.
+        The correct answer (``truth``) is not a possible answer to the question.
     """
 
     truth = traitlets.Any(read_only=True).tag(sync=True)

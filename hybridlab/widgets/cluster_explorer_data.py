@@ -363,7 +363,7 @@ def cluster_data(values: Values) -> Data:
           and activations and working memory on a GPU of the first stage and of the last stage
         - ``derived`` has a table of indices for each axis that other axes determine
         - ``refused`` has tables of indices into ``sentences``; index 0 means that nothing is refused. The tables ``chunks`` and ``layers``
-          say which plans exist, and the table ``memory`` says which do not fit
+          show which plans exist, and the table ``memory`` shows which plans do not fit in memory
         - ``depths`` has the colours of the numbers of stages, on a light and on a dark background
 
     Raises

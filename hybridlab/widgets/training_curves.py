@@ -29,7 +29,7 @@ class TrainingCurves(View):
     choices : sequence of str
         The names of the controls, in their order.
     runs : mapping of tuple of str to Trained
-        One run for every combination of the controls' values. A key is such a combination, for example ``("INT8", "at random")``.
+        One run for every combination of the controls' values. A key has one value for each control, for example ``("INT8", "at random")``.
     alone : TrainedAlone
         The run on one device. All runs need the same number of steps, and the accuracy must be measured after the same steps.
 
