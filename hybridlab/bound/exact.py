@@ -199,7 +199,7 @@ def _shortest_starts(shop: _JobShop, seconds: float, workers: int) -> tuple[Ints
     try:
         from ortools.sat.python import cp_model
     except ImportError:
-        message = "the shortest order is found by OR-tools, which is not installed: pip install 'hybridlab[solver]'"
+        message = "the search for the shortest order needs OR-tools, which is not installed: pip install 'hybridlab[solver]'"
         raise HybridLabError(message, "not-installed") from None
     schedule, duration = shop.schedule, shop.duration.tolist()
     model = cp_model.CpModel()

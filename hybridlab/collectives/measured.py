@@ -2,8 +2,8 @@
 
 Source: the measured tables of the vTrain project (Bang et al. 2023, arXiv 2312.12391; MIT licence). Only fitted values are stored here,
 for messages of 1 MiB to 1 GiB within one node. There are two fits. The error of a fit is the mean relative error for one number of ranks.
-Each mean is taken in two ways. (1) Over the 20 measured sizes; most of them are small. (2) Over sizes in equal steps of 1 MiB; most of them
-are large, and their times are interpolated between measured times.
+Each mean is taken in two ways. (1) Over the 20 measured sizes. Most of these are small. (2) Over sizes in equal steps of 1 MiB. Most of
+these are large, and their times are interpolated between measured times.
 
 - ``A100_LINKS`` has one link (latency and bandwidth) for each number of ranks. Its error is 5 to 14 % over the 20 sizes, and 1.1 to 1.6 %
   over equal steps. The link that fits the 20 sizes best would still have an error of 2.2 to 5.2 % over the 20 sizes, because below 50 MB

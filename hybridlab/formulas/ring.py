@@ -43,7 +43,7 @@ def int8_ring_nmse(ranks: int, crest: float, stochastic: bool = False) -> float:
         c, the largest magnitude of the numbers that share a scale, divided by the standard deviation of the numbers. See
         :func:`gaussian_crest`.
     stochastic : bool
-        Whether rounding is stochastic, which doubles the error.
+        Whether rounding is stochastic. Stochastic rounding doubles the error.
 
     Examples
     --------
@@ -68,7 +68,7 @@ def int8_one_shot_nmse(ranks: int, crest: float, stochastic: bool = False) -> fl
     crest : float
         c, the largest magnitude of the numbers that share a scale, divided by the standard deviation of the numbers.
     stochastic : bool
-        Whether rounding is stochastic, which doubles the error.
+        Whether rounding is stochastic. Stochastic rounding doubles the error.
 
     Examples
     --------

@@ -35,7 +35,7 @@ def needed_lines(planes: int, lines: int, stages: int) -> Ints:
     Parameters
     ----------
     planes : int
-        2 (forwards, backwards) or 3 (weight gradients as well).
+        2 (forwards, backwards) or 3 (forwards, backwards, weight gradients).
     lines : int
         Number of lines of a plane: copies of the weights x stages of one copy.
     stages : int
@@ -54,7 +54,7 @@ def needed_lines(planes: int, lines: int, stages: int) -> Ints:
            [ 2,  3]])
     """
     line = np.arange(planes * lines)
-    # forwards: the stage before; backwards: the stage after; weight gradients: the same line in the plane of backwards
+    # a forward needs the line before, a backward the line after, a weight gradient the same line in the plane of backwards
     needed: Ints = line + np.repeat([-1, 1, -lines], lines)[: line.size]
     needed[0:lines:stages] = -1  # the input of a first stage is data
     last = slice(lines + stages - 1, 2 * lines, stages)
@@ -143,7 +143,7 @@ def devices_of(device_of: Iterable[int], lines: int) -> tuple[int, ...]:
     each = each_of(device_of, "device_of must have one device for each stage")
     devices = tuple(whole_number(device, "a stage's device", at_least=0, at_most=lines - 1) for device in each)
     if len(devices) != lines:
-        raise HybridLabError(f"device_of must have one device for each of the {lines} stages, not {len(devices)}", "wrong-length")
+        raise HybridLabError(f"device_of must have one device for each stage: {lines} stages, but {len(devices)} devices", "wrong-length")
     return devices
 
 

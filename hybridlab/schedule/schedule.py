@@ -393,7 +393,7 @@ def _proven(schedule: Schedule, slots: Ints) -> bool:
     """
     for path in schedule.paths:
         if len(set(path)) < schedule.devices or (len(path) > schedule.devices and len(set(Counter(path).values())) > 1):
-            return False  # a device has no stage of this copy, or more stages than others
+            return False  # a device has no stage of this copy, or more stages than another device
     if schedule.kind.size < slots.size or schedule.copies > 1:
         exists = (slots >= 0).reshape(len(slots), schedule.copies, -1, slots.shape[2])
         complete, used = exists[:2].all(axis=(0, 2)), exists.any(axis=(0, 2))  # shape (copies, microbatches)

@@ -104,7 +104,7 @@ def dualpipe(devices: int, microbatches: int, chunks: int) -> Ints:
     device = np.arange(devices)
     down, up = device, 2 * devices - 1 - device  # the line of the device's stage in the grid: in the first copy, in the second copy
     from_near = np.where(device < devices // 2, [down, up], [up, down]).T  # side 0 is the copy whose microbatches enter at the nearer end
-    half = microbatches // 2  # microbatches 0 to half - 1 enter at device 0, the others at device K-1
+    half = microbatches // 2  # microbatches 0 to half - 1 enter at device 0, the other microbatches at device K-1
     programs = [_program(devices // 2, half, each) for each in range(devices // 2)]
     turns = _turn_places(programs + programs[::-1], from_near, half * (from_near >= devices), microbatches)
     return slots_in_order(turns.tolist(), (3, 2 * devices, microbatches), copies=2)

@@ -69,7 +69,7 @@ def _first_groups(devices: int, chunks: int) -> tuple[Ints, list[int]]:
 
 
 def _plan_group(rows: list[bytearray], devices: int, chunks: int, begin: int) -> Ints:
-    """Plan one group of microbatches from slot ``begin`` on, mark its slots in ``rows``, and return them."""
+    """Plan one group of microbatches from slot ``begin`` on. Mark its slots as taken in ``rows``, and return the slots."""
     down = list(range(devices))
     path = (down + down[::-1]) * (chunks // 2)
     slots = [_plan_microbatch(rows, path, begin)]
@@ -99,7 +99,7 @@ def _plan_microbatch(rows: list[bytearray], path: list[int], begin: int) -> tupl
 
 
 def _take_first_free(row: bytearray, earliest: int, width: int) -> int:
-    """Mark the first ``width`` adjacent free slots from ``earliest`` on as taken, and return the first of them."""
+    """Find the first ``width`` adjacent free slots from ``earliest`` on, mark them as taken, and return the first slot."""
     place = row.find(FREE * width, earliest)
     if place < 0:
         row.extend(FREE * (earliest + 64))  # longer than needed, so that this extension is rare

@@ -1,4 +1,4 @@
-"""The writer of traces in Chrome's format, which Perfetto draws."""
+"""The writer of traces in Chrome's format. Perfetto draws such traces."""
 
 from collections.abc import Mapping, Sequence
 from heapq import heappop, heappush

@@ -56,7 +56,7 @@ def shifts_of(schedule: Operations, start: Floats, end: Floats, labels: Sequence
     op, needed = schedule.ops[row], schedule.ops[source]
     where, there = labels[schedule.device[row]], labels[schedule.device[source]]
     message = f"{op} on {where} starts {-slack.min() / 1000:.3f} ms before its input {needed} on {there} ends"
-    advice = "their clocks disagree, and no shift helps" if shift else "their clocks disagree: shift_clocks=True shifts them"
+    advice = "the clocks disagree, and no shift helps" if shift else "the clocks disagree: shift_clocks=True shifts them"
     raise HybridLabError(f"{message}: {advice}", "clocks-disagree")
 
 

@@ -196,7 +196,7 @@ def _times(value: Any, name: str) -> Floats:
 
 def _refuse_times(start: Floats, end: Floats) -> None:
     """Raise for times that are not finite or too large, or for a span that ends before it starts."""
-    if not (np.abs([start, end]) <= LATEST).all():  # false for NaN as well
+    if not (np.abs([start, end]) <= LATEST).all():  # false for NaN too
         raise HybridLabError(f"every span must start and end at a finite time, within {LATEST:g} of 0", "not-finite")
     raise HybridLabError("no span can end before it starts", "ends-before-start")
 

@@ -69,7 +69,7 @@ class Timeline(Frozen):
             object.__setattr__(self, name, array)
         if self.start.shape != self.end.shape:
             raise HybridLabError(f"start and end must have the same shape, not {self.start.shape} and {self.end.shape}", "does-not-fit")
-        if not (self.start.min() >= -LATEST and self.end.max() <= LATEST):  # false for NaN as well
+        if not (self.start.min() >= -LATEST and self.end.max() <= LATEST):  # false for NaN too
             raise HybridLabError(f"every operation must start and end at a finite time, within {LATEST:g} of 0", "not-finite")
         if not (self.end >= self.start).all():
             raise HybridLabError("no operation can end before it starts", "ends-before-start")

@@ -139,7 +139,7 @@ def _images() -> tuple[Floats, Ints]:
         from sklearn.datasets import load_digits  # type: ignore[import-untyped]
     except ImportError as why:
         raise HybridLabError(
-            f"the digits come with scikit-learn, which cannot be loaded ({why}): pip install scikit-learn", "not-installed"
+            f"scikit-learn has the digits, but cannot be loaded ({why}): pip install scikit-learn", "not-installed"
         ) from why
     images, labels = load_digits(return_X_y=True)
     return readonly(images / 16), readonly(labels.astype(np.intp))  # grey values in the file are 0 to 16
