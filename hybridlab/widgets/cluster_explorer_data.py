@@ -182,7 +182,8 @@ class Tables:
 
     def fitting(self, axes: str, number: Callable[[ClusterCase], float]) -> Callable[[At], float]:
         """Return a function that computes ``number`` for a plan. The result is 0 if the axes show that the plan does not exist."""
-        # Without one of these axes, an entry stands for several plans, and some of them can divide the model even if this plan does not.
+        # Without "model", "tensor" or "stages" among the axes, an entry stands for several plans. Some of them can divide the layers
+        # and heads evenly even if the plan of ``at`` cannot, so this is not asked.
         divides = {"model", "tensor", "stages"} <= set(axes.split())
         return lambda at: 0 if misfit(self.full(at), divides) else number(case_of(self.full(at)))
 

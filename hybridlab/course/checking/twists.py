@@ -21,7 +21,7 @@ IN_WORDS_OF_THE_TEXT = "the sentences above describe the case and your result fo
 
 @dataclass(frozen=True)
 class Example:
-    """A call and its result in the task without a twist. :meth:`Twist.example` returns the same example under a twist.
+    """A call and its result in the task without a twist. ``Twist.example`` returns the same example under a twist.
 
     Parameters
     ----------

@@ -100,7 +100,9 @@ def examine(launcher: Launcher) -> Iterator[Observation]:
 def _try_probes(
     launcher: Launcher, kind: str, names: Mapping[str, object], heard: Callable[[], bool]
 ) -> Generator[Observation, None, bool]:
-    """Yield an observation for each guarantee for one kind of worker. Return whether the worker ran until the last probe.
+    """Test each guarantee of the sandbox with one kind of worker, and yield an observation for each.
+
+    Return whether the worker ran until the last probe.
 
     ``names`` are variables for the probes, such as the path of a file outside the sandbox. ``heard`` returns whether a UDP datagram
     has arrived at the grader.

@@ -50,7 +50,7 @@ class Assignment:
     @property
     def fingerprint(self) -> str:
         """Twelve hexadecimal digits. Two runs with equal digits have equal secrets, settings and versions, so they give the same marks."""
-        # the judges can differ between two versions of hybridlab
+        # the functions that judge an answer can differ between two versions of hybridlab
         parts = (self.secret.fingerprint, self.lab, self.course, self.run, str(self.common), version("hybridlab"))
         return hashlib.sha256("\n".join(parts).encode("utf-8", "surrogatepass")).hexdigest()[:12]
 

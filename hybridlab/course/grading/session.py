@@ -316,7 +316,10 @@ class Session:
 
 
 def _relayed_error(sentence: str, code: str, error: Any) -> Relayed:
-    """Return the error for a judge. Its context is an error of the same class as the student's error, if judges look at this class."""
+    """Return the error that replaces an error of the student's code.
+
+    Its context is an error of the same class as the student's error, if judges look at this class.
+    """
     relayed = Relayed(sentence, code)
     kind = BUILTIN_ERRORS.get(str(error.get("type"))) if isinstance(error, dict) else None
     if kind is not None and issubclass(kind, (ArithmeticError, ValueError, RuntimeWarning)) and not issubclass(kind, UnicodeError):

@@ -64,7 +64,7 @@ NO_TROUBLE = Trouble()
 
 
 class ThreadWatch:
-    """The function ``work`` that a student's runner calls from several threads.
+    """The watch over a student's runner, which calls the method ``work`` from several threads.
 
     ``work`` notes what the runner does wrong in ``faults``, as pairs of an error code and a sentence. If the caller is in another process,
     ``work`` never waits: it raises :class:`Later`, and the caller calls ``work`` again.

@@ -277,7 +277,7 @@ MISTAKES = (
     ),
     KnownMistake(
         "weight-gradients-at-once",
-        "your order is 1F1B with each backward cut in two: a weight gradient directly after its input gradient fills no gap: run it later",
+        "your order is 1F1B with each backward cut in two. A weight gradient directly after its input gradient fills no gap: run it later",
         _for_all(_cut_in_two("1f1b")),
     ),
     KnownMistake(

@@ -79,7 +79,7 @@ def _judge_order(answer: Any, puzzle: Puzzle) -> Feedback:
 
 
 def _marked_faults(orders: Orders) -> tuple[Op, ...]:
-    """Return the operations because of which orders cannot run. For orders that can run, the result is empty."""
+    """Return the operations that the error marks as wrong if ``orders`` cannot run. For orders that can run, the result is empty."""
     try:
         Schedule(YOUR_ORDER, orders)
     except InvalidSchedule as why:
