@@ -45,8 +45,13 @@ def _text_of(cell: Any) -> str:
     return "".join(output.get("text", "") or output.get("data", {}).get("text/plain", "") for output in cell.outputs)
 
 
+STUDENTS = os.environ.get("HYBRIDLAB_STUDENTS", "")  # names of students, with commas between them, who solve all labs
+TAKE_LONG = () if STUDENTS else ("lab07", "lab08", "lab16")  # they train, wait, or start processes
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("student", os.environ.get("HYBRIDLAB_STUDENTS", "chi").split(","))
+@pytest.mark.parametrize("student", (STUDENTS or "chi").split(","))
 def test_a_student_solves_every_lab(student: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(ELSEWHERE, str(tmp_path))
-    assert [problem for lab in NAMES_OF_LABS for problem in problems_of(lab, student, tmp_path)] == []
+    labs = [lab for lab in NAMES_OF_LABS if lab not in TAKE_LONG]
+    assert [problem for lab in labs for problem in problems_of(lab, student, tmp_path)] == []

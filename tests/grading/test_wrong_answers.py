@@ -33,10 +33,14 @@ def personal(task: Task) -> list[Instance]:
     return [task.personal(Student(name).seed(task.key)) for name in STUDENTS]
 
 
+# Parts of the names of twists, and the code of the mistake that a function makes without the twist if it does what the twist asks for.
+ASKED_FOR = {"backwards": "wrong-direction", "loss-last": "exchanged", "true-for-a-fault": "inverted"}
+
+
 def asked_for(task: Task, asked: Instance) -> set[str]:
-    """Codes of what is a mistake on the page, and what a twist asks for."""
+    """Codes of what is a mistake without a twist, and what the twist asks for."""
     codes = {mistake.code for mistake in task.instance(None).data.mistakes} - {mistake.code for mistake in asked.data.mistakes}
-    return codes | {"wrong-direction"} if "backwards" in getattr(asked.data.twist, "name", "") else codes
+    return codes | {code for name, code in ASKED_FOR.items() if name in getattr(asked.data.twist, "name", "")}
 
 
 def is_right_by_chance(asked: Instance, answer: Any) -> bool:
