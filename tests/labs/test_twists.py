@@ -226,6 +226,22 @@ def test_the_program_of_a_known_mistake_fails_under_every_twist(key: str) -> Non
     assert passing == [], "these mistakes are right under these twists: leave them out there, with `under={name: None}`"
 
 
+def test_a_twisted_build_is_tried_on_the_cases_of_a_seed() -> None:
+    """A grader draws hidden cases; those of the public check would be known to all."""
+    calls: list[Any] = []
+    mine, seed = with_last_twist("lab15.t3"), 7
+    assert mine.twist
+    function = honest("lab15.t3", mine.twist)
+
+    def counts(*arguments: Any) -> Any:
+        calls.append(arguments)
+        return function(*arguments)
+
+    assert mine.check(counts, seed).passed
+    wanted = [mine.twist.map.arguments(case.arguments) for case in BUILDS["lab15.t3"].cases(np.random.default_rng(seed))]
+    assert [each[0].tolist() for each in calls] == [each[0].tolist() for each in wanted]
+
+
 def test_known_mistakes_name_twists_that_exist() -> None:
     """A sentence for a twist that was renamed would never be shown."""
     for each in BUILDS.values():
