@@ -194,7 +194,7 @@ def test_an_error_in_the_work_has_the_sentence_and_the_cause_that_threads_give_a
     work = FailingWork(2, "0F1", "error")
     with Group("mpi", 4, patience=LONG) as group:
         why, over_threads = (failed(work, engine=engine) for engine in (group, "threads"))
-        with refusal("group-ended", "start new ones"):
+        with refusal("group-ended", "start a new Group"):
             run(WHOLE, engine=group)
     assert (str(why), why.code, why.rank, why.op) == (str(over_threads), "device-failed", 2, Op.parse("0F1"))
     assert isinstance(why.__cause__, ZeroDivisionError)

@@ -202,7 +202,7 @@ WRONG: list[tuple[dict[str, Any], str, list[Any]]] = [
     ({"steps": 0}, "too-small", ["steps", 0]),
     ({"steps": 1.5}, "not-a-whole-number", ["steps", 1.5]),
     ({"wire": 8}, "wrong-type", [8]),
-    ({"wire": WireFormat("INT8", stochastic=True)}, "conflicting-arguments", ["INT8", "nearest"]),
+    ({"wire": WireFormat("INT8", stochastic=True)}, "conflicting-arguments", ["INT8", "stochastic=False"]),
     ({"patience": -1, "engine": "mpi"}, "negative", ["patience", -1]),
     ({"work": 3}, "wrong-type", [3]),
 ]
