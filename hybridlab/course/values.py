@@ -107,6 +107,8 @@ def encoded(value: Any, keep: Callable[[Any], Json] | None = None, depth: int = 
     # The name of the class is compared first, because the call of _strict_arrays imports numpy, which takes time.
     if kind.__name__ == "Strict" and kind is _strict_arrays():
         return {"strict": encoded(value.view(numpy.ndarray))}  # type: ignore[union-attr]
+    if numpy is not None and kind is numpy.str_:
+        return str(value)
     if numpy is not None and (kind is numpy.ndarray or isinstance(value, numpy.generic)) and value.dtype.kind in PLAIN_KINDS:
         content = base64.b64encode(numpy.ascontiguousarray(value).tobytes()).decode("ascii")
         return {"array" if kind is numpy.ndarray else "number": [value.dtype.str, list(value.shape), content]}
@@ -114,7 +116,7 @@ def encoded(value: Any, keep: Callable[[Any], Json] | None = None, depth: int = 
     return {"opaque": kind.__name__[:40]} if other is None else other
 
 
-def decoded(content: Json, find: Callable[[str, Json], Any] | None = None) -> Any:
+def decoded(content: Json, find: Callable[[str, Json], Any] | None = None, depth: int = 0) -> Any:
     """Return the value from the JSON that :func:`encoded` has returned.
 
     Parameters
@@ -124,6 +126,8 @@ def decoded(content: Json, find: Callable[[str, Json], Any] | None = None) -> An
     find : callable, optional
         Takes JSON that ``keep`` has returned, as two arguments: the name of its only entry, and the content of this entry. Returns the
         value.
+    depth : int
+        The number of lists and other collections around this value; 0 for the whole value.
 
     Raises
     ------
@@ -135,10 +139,12 @@ def decoded(content: Json, find: Callable[[str, Json], Any] | None = None) -> An
     >>> decoded(encoded([1, (2.5, {"gpipe": {3}})]))
     [1, (2.5, {'gpipe': {3}})]
     """
-    if isinstance(content, list):
-        return [decoded(each, find) for each in content]
-    if not isinstance(content, dict):
+    if not isinstance(content, (list, dict)):
         return content
+    if depth > DEEPEST:  # no value of `encoded` has so many levels, and a program that judges the value could fail at them
+        raise ValueError("a value has too many lists within lists")
+    if isinstance(content, list):
+        return [decoded(each, find, depth + 1) for each in content]
     if len(content) != 1:
         raise ValueError("a value must have one name for its type")
     ((name, inner),) = content.items()
@@ -147,9 +153,9 @@ def decoded(content: Json, find: Callable[[str, Json], Any] | None = None) -> An
         if name in ("set", "frozenset", "dict") and len(inner) > MOST_KEYS and not _by_text(name, inner):
             return Opaque(name)
         if name in ("tuple", "set", "frozenset"):
-            return {"tuple": tuple, "set": set, "frozenset": frozenset}[name](decoded(each, find) for each in inner)
+            return {"tuple": tuple, "set": set, "frozenset": frozenset}[name](decoded(each, find, depth + 1) for each in inner)
         if name == "dict":
-            return {decoded(key, find): decoded(each, find) for key, each in inner}
+            return {decoded(key, find, depth + 1): decoded(each, find, depth + 1) for key, each in inner}
         if name == "range" and all(type(number) is int and abs(number) < 2**62 for number in inner):
             numbers = range(*inner)
             return numbers if len(numbers) <= MOST_VALUES else Opaque("range")
@@ -158,7 +164,7 @@ def decoded(content: Json, find: Callable[[str, Json], Any] | None = None) -> An
         if name == "fraction" and all(type(number) is int for number in inner):
             return Fraction(*inner)
         if name == "strict":
-            return strict(decoded(inner))
+            return strict(decoded(inner, depth=depth + 1))
         if name in ("array", "number"):
             return _array(name, *inner)
         if name == "opaque":
@@ -167,7 +173,10 @@ def decoded(content: Json, find: Callable[[str, Json], Any] | None = None) -> An
         raise ValueError(f"this is not a {name}") from why
     if find is None:
         raise ValueError("the value has an unknown type")
-    return find(name, inner)
+    try:
+        return find(name, inner)
+    except (TypeError, AttributeError) as why:  # the reference has another form
+        raise ValueError(f"this is not a {name}") from why
 
 
 def _by_text(name: str, inner: list[Any]) -> bool:

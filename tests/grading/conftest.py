@@ -1,4 +1,4 @@
-"""Fixtures for tests of grading: no limits of time, a world to mark in, and a server and a folder that no worker may reach."""
+"""Fixtures for tests of grading: a world to mark in, and a server and a folder that no worker may reach."""
 
 import contextlib
 import shutil
@@ -7,18 +7,23 @@ import tempfile
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
-from grading_worlds import PATIENT, World, new_world
+from grading_worlds import World, new_world
 
-from hybridlab.course.grading import launch
+from hybridlab.course.grading import grade
 
 
 @pytest.fixture(scope="session", autouse=True)
-def patience() -> Iterator[None]:
-    """Give workers without limits of their own all the time that they need, so that a busy machine costs no points."""
+def one_process() -> Iterator[None]:
+    """Grade in the process of the tests, which can change the grader. The tests of the boundary between submissions start the command."""
+
+    def each_here(work: Any, items: Any, **settings: Any) -> Iterator[tuple[str, Any]]:
+        return ((name, work(*arguments)) for name, arguments in items)
+
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(launch, "Limits", lambda: PATIENT)
+        patched.setattr(grade, "each_apart", each_here)
         yield
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 from click.testing import CliRunner, Result
-from grading_worlds import PATIENT, lab_spec
+from grading_worlds import lab_spec
 from honest import honest_cell
 
 from hybridlab.course.grading import cli
@@ -23,15 +23,12 @@ from hybridlab.course.grading.records import read_records
 from hybridlab.course.tasks import TASKS, Build, Question, Student
 
 SECRET = "a secret of the tests, long enough"  # noqa: S105 - it protects nothing
-PATIENT_COMMAND = f"""
+COMMAND = """
 import signal
 signal.signal(signal.SIGINT, signal.default_int_handler)
 from hybridlab.__main__ import command
-from hybridlab.course.grading import launch
-from hybridlab.course.grading.sandbox import Limits
-launch.Limits = lambda: Limits({PATIENT.seconds_a_cell}, {PATIENT.seconds_a_notebook})
 command()
-"""  # the command without a limit of time that a right answer reaches; Ctrl-C stops it, even where a shell runs the tests in the background
+"""  # the command; Ctrl-C stops it, even where a shell runs the tests in the background
 needs_bubblewrap = pytest.mark.needs("bwrap")
 _OPEN = contextlib.ExitStack()  # open until the tests end
 atexit.register(_OPEN.close)
@@ -45,7 +42,7 @@ def hybridlab(*arguments: object, secret: str | None = SECRET) -> Result:
 @cache
 def shared_launcher() -> Launcher:
     """Return a launcher of workers. What they need is built once for all tests of a process."""
-    return _OPEN.enter_context(launcher(limits=PATIENT))
+    return _OPEN.enter_context(launcher())
 
 
 def quick_sandbox(monkeypatch: pytest.MonkeyPatch, workers: Launcher | None = None) -> None:

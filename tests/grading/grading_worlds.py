@@ -1,7 +1,7 @@
 """Mark submissions in tests: one runtime for all tests, workers with all the time they need, and the cells of a lab's own notebook.
 
-No test depends on the speed of the machine. Right answers have limits that they never reach (``PATIENT``). What never ends is stopped after
-a moment (``MOMENT``), because any limit would stop it.
+No test depends on the speed of the machine: the limits are those of a real class, in seconds of computing time, and right answers need far
+less of it. What never ends is tried under the same limits, and costs a test as much time as it would cost a class.
 """
 
 import struct
@@ -14,17 +14,16 @@ from pathlib import Path
 from typing import Any
 
 from hybridlab.course.grading import syscalls
+from hybridlab.course.grading.budget import Budget
 from hybridlab.course.grading.labs import reference
 from hybridlab.course.grading.marking import mark
 from hybridlab.course.grading.marks import TaskMark
 from hybridlab.course.grading.notebook import CodeCell
 from hybridlab.course.grading.sandbox import Limits, Runtime, Start, bubblewrap_starter, make_runtime, packages_of
-from hybridlab.course.grading.session import Budget, Session
+from hybridlab.course.grading.session import Session
 from hybridlab.course.grading.specs import LabSpec, spec_of
 
-PATIENT = Limits(seconds_a_cell=300.0, seconds_a_notebook=3000.0)
-DEADLINE = 240.0  # seconds for work that could wait for ever, far more than any needs on a busy machine, and less than a cell may take
-MOMENT = 0.25  # seconds for a cell that never ends
+DEADLINE = 1000.0  # seconds for work that could wait for ever, far more than any needs on a busy machine
 _FOLDERS: list["tempfile.TemporaryDirectory[str]"] = []  # they live as long as the tests
 
 
@@ -40,43 +39,26 @@ class World:
         Starts a worker of a kind.
     limits : Limits
         What a worker may use.
-    endless : collection of str
-        Cells that never end, or that leave behind a thread that never ends. From such a cell on, the worker has a moment for each request.
     """
 
     runtime: Runtime
     start: Start
-    limits: Limits = PATIENT
-    endless: Collection[str] = ()
+    limits: Limits
 
     def open(self, kind: str, budget: Budget | None = None) -> Session:
         """Start a worker."""
         packages = packages_of(self.runtime, kind, sandboxed=True)
-        left = budget or Budget(self.limits.seconds_a_notebook)
-        named = {"inside": self.limits.inside(), "packages": packages, "budget": left}
-        return _Hurried(lambda: self.start(kind), self.limits, endless=self.endless, **named)
+        return Session(lambda: self.start(kind), inside=self.limits.inside(), packages=packages, budget=budget or Budget(self.limits))
 
     def mark(self, cells: Sequence[CodeCell], lab: str, keys: Collection[str] = ()) -> list[TaskMark]:
         """Return the marks of a submission for all tasks of a lab, or for some of them."""
         spec = lab_spec(lab)
         asked = replace(spec, tasks=tuple(task for task in spec.tasks if task.key in keys or not keys))
-        return list(mark(cells, asked, None, self.open, self.limits.seconds_a_notebook, lambda key: 2026))
+        return list(mark(cells, asked, None, self.open, Budget(self.limits), lambda key: 2026))
 
     def earned(self, cells: Sequence[CodeCell], lab: str, keys: Collection[str] = ()) -> dict[str, float]:
         """Return the points that a submission earns, by the keys of the tasks that earn any."""
         return {mark.key: mark.points for mark in self.mark(cells, lab, keys) if mark.points}
-
-
-class _Hurried(Session):
-    """A session that gives a worker only a moment for each request, once it has run a cell that never ends."""
-
-    def __init__(self, *arguments: Any, endless: Collection[str], **named: Any) -> None:
-        self._endless, self._hurries = endless, False
-        super().__init__(*arguments, **named)
-
-    def _ask(self, do: str, request: dict[str, Any], seconds: float) -> dict[str, Any]:
-        self._hurries = self._hurries or request.get("source") in self._endless
-        return super()._ask(do, request, MOMENT if self._hurries else seconds)
 
 
 @cache
@@ -87,10 +69,10 @@ def shared_runtime() -> Runtime:
     return make_runtime(Path(folder.name))
 
 
-def new_world(limits: Limits = PATIENT) -> World:
+def new_world(limits: Limits | None = None) -> World:
     """Return a place where submissions are marked, in a sandbox of bubblewrap."""
     runtime = shared_runtime()
-    return World(runtime, bubblewrap_starter(runtime), limits)
+    return World(runtime, bubblewrap_starter(runtime), limits or Limits())
 
 
 @cache
@@ -116,15 +98,15 @@ def cell(source: str, task: str = "") -> CodeCell:
     return CodeCell(source, task, "")
 
 
-def verdict(program: bytes, machine: int, call: int, argument: int = 0) -> int:
-    """Run a filter as the kernel does, and return its verdict on a call with this first argument."""
+def verdict(program: bytes, machine: int, call: int, *arguments: int) -> int:
+    """Run a filter as the kernel does, and return its verdict on a call. Arguments that are not given are 0."""
     lines = list(struct.iter_unpack("HBBI", program))
     place, held = 0, 0
     while True:
         code, holds, fails, value = lines[place]
         place += 1
         if code == syscalls.LOAD:
-            held = {0: call, 4: machine, 16: argument}[value]
+            held = {0: call, 4: machine, **{16 + 8 * number: each for number, each in enumerate((*arguments, *[0] * 6)[:6])}}[value]
         elif code == syscalls.RETURN:
             return int(value)
         else:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from graded_class import PATIENT_COMMAND, SECRET, answered, graded, hybridlab, needs_bubblewrap, quick_sandbox, save, solved
+from graded_class import COMMAND, SECRET, answered, graded, hybridlab, needs_bubblewrap, quick_sandbox, save, solved
 
 import hybridlab as library
 from hybridlab.course.grading.cases import Secret
@@ -90,7 +90,7 @@ def started(folder: Path, out: Path, *more: object) -> Iterator["subprocess.Pope
         save(folder / f"lab02_{student}.ipynb", answered("lab02", answers, student))
     repository = str(Path(library.__file__).parents[1])
     environment = {**os.environ, "HYBRIDLAB_SECRET": SECRET, "PYTHONPATH": repository, "TMPDIR": str(folder.parent)}
-    command = [sys.executable, "-c", PATIENT_COMMAND, "grade", str(folder), "--lab", "lab02", "--out", str(out), *map(str, more)]
+    command = [sys.executable, "-c", COMMAND, "grade", str(folder), "--lab", "lab02", "--out", str(out), *map(str, more)]
     pipe = subprocess.PIPE
     with subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True, env=environment, start_new_session=True) as process:
         try:

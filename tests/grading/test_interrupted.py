@@ -29,19 +29,20 @@ from graded_class import (
     shared_launcher,
     solved,
 )
-from grading_worlds import PATIENT, lab_spec
+from grading_worlds import lab_spec
 
-from hybridlab.course.grading import cli, launch, reports, session
+from hybridlab.course.grading import boundary, cli, launch, reports, session
 from hybridlab.course.grading import grade as grading
+from hybridlab.course.grading.budget import Budget
 from hybridlab.course.grading.cases import Secret
 from hybridlab.course.grading.copies import student_copy
 from hybridlab.course.grading.grade import Assignment, grade_all
 from hybridlab.course.grading.launch import Launcher
-from hybridlab.course.grading.marking import MOST_RESTARTS, Player
+from hybridlab.course.grading.marking import MOST_WORKERS, Attempts, Player
 from hybridlab.course.grading.marks import TaskMark
 from hybridlab.course.grading.notebook import CodeCell
-from hybridlab.course.grading.sandbox import Runtime
-from hybridlab.course.grading.session import Budget, Ended, Session
+from hybridlab.course.grading.sandbox import Limits, Runtime
+from hybridlab.course.grading.session import Ended, Session
 from hybridlab.course.grading.specs import LabSpec
 from hybridlab.course.grading.submissions import find_submissions
 from hybridlab.course.tasks import TASKS, Student
@@ -79,7 +80,7 @@ def without_workers(monkeypatch: pytest.MonkeyPatch) -> None:
 
     @contextlib.contextmanager
     def nobody(name: str = "bubblewrap") -> Iterator[Launcher]:
-        yield Launcher("none", Runtime(Path("/nowhere")), PATIENT)
+        yield Launcher("none", Runtime(Path("/nowhere")), Limits())
 
     def looked_at(cells: Sequence[CodeCell], spec: LabSpec, student: Student | None, *rest: Any) -> Iterator[TaskMark]:
         sources = {cell.task: cell.source for cell in cells}
@@ -123,8 +124,9 @@ def test_an_interrupted_run_goes_on_where_it_stopped(
     monkeypatch.setattr(grading, "mark", interrupted)
     said = grade(submissions, tmp_path)
     assert said.exit_code == 130
-    assert said.stderr == "interrupted: 2 of 4 submissions graded and on record; the same command grades the others\n"
-    assert [path.relative_to(tmp_path).as_posix() for path in sorted(tmp_path.rglob("*.*"))] == ["records/ana.json", "records/ben.json"]
+    assert said.stderr == "interrupted: 2 of 4 submissions graded, on record and in the reports; the same command grades the others\n"
+    assert sorted(path.stem for path in (tmp_path / "records").iterdir()) == ["ana", "ben"]
+    assert sorted(path.stem for path in (tmp_path / "feedback").iterdir()) == ["ana", "ben"], "there are reports of what is done"
     monkeypatch.setattr(grading, "mark", own)
     graded_files.clear()
     said = grade(submissions, tmp_path)
@@ -242,8 +244,7 @@ def started_by(parent: str, child: str) -> Iterator[Any]:
 
 
 def talk_to(process: Any) -> Session:
-    limits = replace(PATIENT, seconds_a_notebook=0.1)  # it never answers
-    return Session(lambda: process, limits, inside={}, packages=[], budget=Budget(1))
+    return Session(lambda: process, inside={}, packages=[], budget=Budget(replace(Limits(), clock_a_request=0.1)))  # it never answers
 
 
 SLEEPS = "import time; time.sleep(3600)"
@@ -312,7 +313,7 @@ def test_a_notebook_that_ends_every_worker_gets_no_more_workers_for_its_next_tas
 
         def __init__(self) -> None:
             started.append(self)
-            assert len(started) <= MOST_RESTARTS, "more workers than a notebook may have"
+            assert len(started) <= MOST_WORKERS, "more workers than a notebook may have"
 
         def run(self, source: str, label: str) -> Any:
             raise Ended(f"{label} ended", "ended")
@@ -320,14 +321,19 @@ def test_a_notebook_that_ends_every_worker_gets_no_more_workers_for_its_next_tas
         def close(self) -> None:
             pass
 
-    player = Player([CodeCell(f"ends({number})") for number in range(2 * MOST_RESTARTS)], lab_spec("lab02"), Ends)
-    assert [player.play() for _ in range(3)] == [None] * 3
-    assert len(started) == MOST_RESTARTS
+    attempts = Attempts(Budget(Limits()))
+    cells = [CodeCell(f"ends({number})") for number in range(2 * MOST_WORKERS)]
+    players = [Player(cells, lab_spec("lab02"), Ends, attempts) for _ in range(3)]
+    assert [player.play() for player in players for _ in range(3)] == [None] * 9
+    assert len(started) == MOST_WORKERS
 
 
 @needs_bubblewrap
 @pytest.mark.slow
-def test_two_jobs_grade_as_one_does_and_go_on_after_an_interrupt(submissions: Path, tmp_path: Path) -> None:
+def test_two_jobs_grade_as_one_does_and_go_on_after_an_interrupt(
+    submissions: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(grading, "each_apart", boundary.each_apart)
     assignment, found = Assignment("lab02", Secret(SECRET)), dict([*find_submissions(submissions, "lab02").items()][:3])
     running: Iterator[Any] = grade_all(found, assignment, shared_launcher(), tmp_path, jobs=2)
     first = next(running)
@@ -340,12 +346,15 @@ def test_two_jobs_grade_as_one_does_and_go_on_after_an_interrupt(submissions: Pa
     assert {student: earned(marks) for student, marks in together.items()} == dict.fromkeys(CLASS[:3], out_of("lab02", T2))
 
 
-def test_a_process_of_the_grader_that_is_killed_is_told(submissions: Path, tmp_path: Path) -> None:
-    found = find_submissions(submissions, "lab02")
-    unlucky = Launcher("none", Killing(), PATIENT)  # type: ignore[arg-type]
-    with pytest.raises(HybridLabError, match="is there enough memory for --jobs") as caught:
-        list(grade_all(found, Assignment("lab02", Secret(SECRET)), unlucky, tmp_path, jobs=2))
-    assert caught.value.code == "grader-ended"
+def test_a_process_of_the_grader_that_is_killed_costs_one_student(
+    submissions: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(grading, "each_apart", boundary.each_apart)
+    found = dict([*find_submissions(submissions, "lab02").items()][:2])
+    unlucky = Launcher("none", Killing(), Limits())  # type: ignore[arg-type]
+    marks = list(grade_all(found, Assignment("lab02", Secret(SECRET)), unlucky, tmp_path, jobs=2))
+    assert {each.needs_person.partition(" was not graded: ")[0] for each in marks} == {paths[0].name for paths in found.values()}
+    assert all("is there enough memory for --jobs" in each.needs_person and each.points == 0 for each in marks)
 
 
 class Killing:
@@ -359,7 +368,7 @@ class Killing:
 
 @needs_bubblewrap
 def test_a_session_that_is_closed_has_no_process() -> None:
-    with contextlib.closing(shared_launcher().open("bare", Budget(5.0))) as session:
+    with contextlib.closing(shared_launcher().open("bare", Budget(Limits()))) as session:
         assert isinstance(session, Session)
         pid = session._process.pid
     with pytest.raises(ProcessLookupError):

@@ -210,7 +210,6 @@ def test_the_cells_of_the_whole_lab_may_stand_between(world: World) -> None:
 
 
 def test_an_endless_cell_costs_only_itself(world: World) -> None:
-    world.endless = {ENDLESS}
     assert world.earned([cell(ENDLESS), cell(ANSWER), cell(ENDLESS)], "lab02", RIGHT) == RIGHT
 
 

@@ -5,8 +5,9 @@ from dataclasses import replace
 
 import pytest
 from cases import in_turn
-from grading_worlds import PATIENT, lab_spec
+from grading_worlds import lab_spec
 
+from hybridlab.course.grading.budget import Budget
 from hybridlab.course.grading.launch import Launcher, launcher
 from hybridlab.course.grading.marking import mark
 from hybridlab.course.grading.notebook import CodeCell
@@ -25,12 +26,12 @@ check("lab02.t5", one_f_one_b)
 
 @pytest.fixture(scope="module", params=["none", pytest.param("bubblewrap", marks=pytest.mark.needs("bwrap"))])
 def workers(request: pytest.FixtureRequest) -> Iterator[Launcher]:
-    with launcher(request.param, PATIENT) as found:
+    with launcher(request.param) as found:
         yield found
 
 
 def points(workers: Launcher, source: str, student: Student) -> float:
-    (task,) = mark([CodeCell(source, KEY)], SPEC, student, workers.open, PATIENT.seconds_a_notebook, lambda key: 5)
+    (task,) = mark([CodeCell(source, KEY)], SPEC, student, workers.open, Budget(workers.limits), lambda key: 5)
     return task.points
 
 

@@ -13,7 +13,7 @@ import pytest
 import teach_page
 import yaml
 from cases import in_turn
-from graded_class import PATIENT_COMMAND
+from graded_class import COMMAND
 
 import hybridlab
 from hybridlab.course.grading.copies import start
@@ -96,7 +96,7 @@ class Runner:
         self.calls.touch()
         for program in ("sudo", "apt-get", "apparmor_parser", "pip"):
             self.program(programs / program, f'echo "{program} $*" >>"{self.calls}"')
-        self.program(programs / "hybridlab", f'PYTHONPATH="{ROOT}" exec "{sys.executable}" -c "{PATIENT_COMMAND}" "$@"')
+        self.program(programs / "hybridlab", f'PYTHONPATH="{ROOT}" exec "{sys.executable}" -c "{COMMAND}" "$@"')
         self.environment = {
             "PATH": f"{programs}:{os.environ['PATH']}",
             "HOME": str(folder),

@@ -5,11 +5,13 @@ from dataclasses import replace
 
 import pytest
 from cases import in_turn
-from grading_worlds import PATIENT, lab_spec
+from grading_worlds import lab_spec
 from honest import honest_cell, spread
 
+from hybridlab.course.grading.budget import Budget
 from hybridlab.course.grading.launch import Launcher, launcher
-from hybridlab.course.grading.session import Budget, Remote
+from hybridlab.course.grading.sandbox import Limits
+from hybridlab.course.grading.session import Remote
 from hybridlab.course.tasks import TASKS, Build, Feedback, Twist
 
 BUILDS: dict[str, Build] = {key: task.instance(None).data for key, task in TASKS.items() if task.kind == "build"}
@@ -26,7 +28,7 @@ check("lab05.t3", spoiling)
 
 @pytest.fixture(scope="module")
 def workers() -> Iterator[Launcher]:
-    with launcher("none", PATIENT) as found:
+    with launcher("none") as found:
         yield found
 
 
@@ -35,7 +37,7 @@ def judged(workers: Launcher, key: str, twist: Twist, more: str = "") -> Feedbac
     build = BUILDS[key]
     few = [build.public_cases[place] for place in spread(build)]
     mine = replace(build, cases=lambda rng: few).with_twist(twist)
-    session = workers.open(build.worker, Budget(PATIENT.seconds_a_notebook))
+    session = workers.open(build.worker, Budget(Limits()))
     try:
         cell = honest_cell(key, twist, build.name, lab_spec(key[:5]).solutions[key])
         handed, error = session.run(cell + more, "cell 1")

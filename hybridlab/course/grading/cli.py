@@ -1,9 +1,10 @@
 """Commands of ``hybridlab``: start, check and pack for students; release, grade and doctor for instructors."""
 
 import os
+import signal
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager, suppress
 from functools import wraps
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ import click
 from hybridlab.checks import counted
 from hybridlab.course.checking.checking import Feedback
 from hybridlab.course.checking.student import COURSE
+from hybridlab.course.grading.budget import Budget
 from hybridlab.course.grading.canvas import fill_canvas
 from hybridlab.course.grading.cases import secret_in
 from hybridlab.course.grading.copies import pack, start
@@ -31,7 +33,7 @@ from hybridlab.course.grading.submissions import find_submissions
 from hybridlab.course.tasks import Student
 from hybridlab.errors import HybridLabError
 
-DONE, FAILED, USAGE, NO_SANDBOX, NEEDS_PERSON, INTERRUPTED = 0, 1, 2, 3, 4, 130  # exit codes; shells use 130 after Ctrl-C, too
+DONE, FAILED, USAGE, NO_SANDBOX, NEEDS_PERSON, INTERRUPTED, TERMINATED = 0, 1, 2, 3, 4, 130, 143  # shells use 130 and 143, too
 EXIT_CODES = {"no-sandbox": NO_SANDBOX}  # the exit code for each error code; for all other error codes it is USAGE
 EXIT_CODES |= dict.fromkeys(("gate-failed", "deadlock", "device-failed", "device-gone", "device-hangs", "not-started"), FAILED)
 
@@ -50,6 +52,7 @@ def report_errors(command: Callable[..., int | None]) -> Callable[..., None]:
 
     @wraps(command)
     def run(*arguments: Any, **named: Any) -> None:
+        _leave_tidily_when_terminated()
         try:
             code = command(*arguments, **named) or DONE
         except HybridLabError as why:
@@ -62,6 +65,16 @@ def report_errors(command: Callable[..., int | None]) -> Callable[..., None]:
         sys.exit(code)
 
     return run
+
+
+def _leave_tidily_when_terminated() -> None:
+    """Let SIGTERM raise SystemExit, so that temporary files are removed and workers are ended."""
+
+    def leave(number: int, frame: object) -> None:
+        sys.exit(TERMINATED)
+
+    with suppress(ValueError):  # only the main thread of a program can handle signals
+        signal.signal(signal.SIGTERM, leave)
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -100,13 +113,17 @@ def check_notebook(notebook: Path, lab: str) -> int:
     marks: list[TaskMark] = []
     # no sandbox is needed, because students run their own code here
     with launcher("none") as local, progress_on_terminal(len(spec.tasks), "tasks") as advance:
-        for task in mark(submission.cells, spec, student, local.open, local.limits.seconds_a_notebook, lambda key: None):
+        budget = Budget(local.limits)
+        for task in mark(submission.cells, spec, student, local.open, budget, lambda key: None):
             marks.append(task)
             advance(task.key)
     for task in marks:
         _show(task)
     points, out_of = sum(task.points for task in marks), sum(task.out_of for task in marks)
     click.echo(f"{short_number(points)} of {short_number(out_of)} points on public cases; hidden cases run at grading")
+    click.echo(f"{budget.limits.promise}")
+    if budget.near:
+        click.echo(budget.near)
     left = [task.key for task in marks if task.points < task.out_of]
     if left:
         click.echo(f"not right yet: {', '.join(left)}; change them, save the notebook, and check again")
@@ -182,19 +199,24 @@ def grade_class(
     assignment = Assignment(lab_name(lab), secret_in(os.environ), course, run, common)
     found = find_submissions(submissions, assignment.lab)
     marks: list[Marks] = []
+    interrupted = False
     try:
         with launcher(sandbox) as workers:
             require_sandbox(workers)
             write_whole(out / ".writable", "").unlink()  # raises now if the folder is not writable, and not after an hour of grading
-            with progress_on_terminal(len(found), "submissions") as advance:
-                for each in grade_all(found, assignment, workers, out / "records", jobs=min(jobs, len(found))):
+            graded = grade_all(found, assignment, workers, out / "records", jobs=jobs)
+            with closing(graded), progress_on_terminal(len(found), "submissions") as advance:
+                for each in graded:
                     marks.append(each)
                     advance(each.student)
     except KeyboardInterrupt:
+        interrupted = True
+    if marks or not interrupted:
+        write_reports(marks, out, runner=os.environ)
+    if interrupted:
         on_record = f"{len(marks)} of {counted(len(found), 'submission')}"
-        click.echo(f"interrupted: {on_record} graded and on record; the same command grades the others", err=True)
+        click.echo(f"interrupted: {on_record} graded, on record and in the reports; the same command grades the others", err=True)
         return INTERRUPTED
-    write_reports(marks, out, runner=os.environ)
     code = _print_summary(marks, out)
     if canvas is not None:
         filled = fill_canvas(canvas, marks, out, column=column)
@@ -243,7 +265,7 @@ def _replay(submission: Submission, known: Marks, workers: Launcher) -> int:
     click.echo(f"{for_log(known.student)}, {known.lab}, run {for_log(known.run)}")
     on_record = {task.key: task for task in known.tasks}
     code = DONE
-    for task in mark(submission.cells, spec, student, workers.open, workers.limits.seconds_a_notebook, with_seeds(known)):
+    for task in mark(submission.cells, spec, student, workers.open, Budget(workers.limits), with_seeds(known)):
         _show(task)
         if task.seed is not None:
             click.echo(f"  hidden cases of the seed {task.seed}")

@@ -1,17 +1,15 @@
 """Mark a folder of submissions. Each notebook has its own workers. Its marks are written to a record, so a later run can continue."""
 
 import hashlib
-import multiprocessing
-import signal
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
-from concurrent.futures.process import BrokenProcessPool
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
 
 from hybridlab.checks import counted
 from hybridlab.course.checking.student import COURSE, Student
+from hybridlab.course.grading.boundary import Broken, each_apart
+from hybridlab.course.grading.budget import Budget
 from hybridlab.course.grading.cases import Secret
 from hybridlab.course.grading.labs import reference
 from hybridlab.course.grading.launch import Launcher
@@ -19,8 +17,13 @@ from hybridlab.course.grading.marking import NOT_GRADED, mark
 from hybridlab.course.grading.marks import Marks, TaskMark
 from hybridlab.course.grading.notebook import Submission, read_submission
 from hybridlab.course.grading.records import read_records, write_record
+from hybridlab.course.grading.reports import short_number
 from hybridlab.course.grading.specs import LabSpec, spec_of
 from hybridlab.errors import HybridLabError
+
+LONGER = 2  # what was too slow is tried again alone with this many times the time
+CLOCKS = 3  # a submission is given up after this many times the seconds on the clock that its notebook may take; the rest is for the judges
+MEMORY = 2 * 2**30  # the bytes that the grader itself may take for one submission
 
 
 @dataclass(frozen=True)
@@ -78,24 +81,16 @@ def grade_file(path: Path, student: str, assignment: Assignment, launcher: Launc
         return replace(marks, tasks=_no_marks(spec, why.code or "unreadable"), needs_person=f"{why}", digest=digest_of(path))
     whose = None if assignment.common else Student(student, assignment.course)
     name = Student(student).name  # in lower case, so that "Ana" and "ana" have the same hidden cases
-    tasks = tuple(
-        mark(
-            submission.cells,
-            spec,
-            whose,
-            launcher.open,
-            launcher.limits.seconds_a_notebook,
-            lambda key: assignment.secret.seed(key, name, assignment.run),
-        )
-    )
+    budget = Budget(launcher.limits)
+    tasks = tuple(mark(submission.cells, spec, whose, launcher.open, budget, lambda key: assignment.secret.seed(key, name, assignment.run)))
     failed = [f"{task.key} was {task.messages[0]}; grade again" for task in tasks if task.code in NOT_GRADED]
-    question = "; ".join([*failed, *filter(None, [_question(submission, student, assignment, spec)])])
+    question = _sentences(*failed, budget.near, _question(submission, student, assignment, spec))
     return replace(marks, tasks=tasks, digest=submission.digest, needs_person=question)
 
 
 def grade_all(
     found: Mapping[str, Sequence[Path]], assignment: Assignment, launcher: Launcher, records: Path, *, jobs: int = 1
-) -> Iterator[Marks]:
+) -> Generator[Marks, None, None]:
     """Yield the marks of each submission as soon as they are known, and write a record of them.
 
     A submission with a record is not graded again. There is one exception: a fault of the grader prevented the grading of a task.
@@ -117,7 +112,7 @@ def grade_all(
     Raises
     ------
     HybridLabError
-        ``damaged-record``, ``not-writable``, or ``grader-ended``. The submissions that were graded before the error have records.
+        ``damaged-record`` or ``not-writable``. The submissions that were graded before the error have records.
     """
     # the digest is part of the key, so that a changed file is graded again
     known = {(marks.student, marks.file, marks.digest): marks for marks in read_records(records) if _counts(marks, assignment)}
@@ -129,21 +124,43 @@ def grade_all(
             yield on_record
         else:
             left[student] = paths[0]
-    if jobs == 1 or len(left) < 2:  # a pool of processes would only add its start-up time
-        for student, path in left.items():
-            yield _save(grade_file(path, student, assignment, launcher), records)
-        return
-    # not "fork": a forked process could inherit locks that threads of this process hold
-    with ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn"), _leave_interrupts) as pool:
-        try:
-            waiting = [pool.submit(grade_file, path, student, assignment, launcher) for student, path in left.items()]
-            for done in as_completed(waiting):
-                yield _save(done.result(), records)
-        except BrokenProcessPool:
-            why = "a process of the grader was killed from outside: is there enough memory for --jobs?"
-            raise HybridLabError(f"{why} Run the same command again: it grades the submissions that remain", "grader-ended") from None
-        finally:
-            pool.shutdown(cancel_futures=True)  # after Ctrl-C, grade no further submissions
+    slow = []
+    for _, marks in _each_graded(left, assignment, launcher, jobs):
+        if any(task.code == "too-slow" for task in marks.tasks):
+            slow.append(marks)  # tried again below
+        else:
+            yield _save(marks, records)
+    patient = replace(launcher, limits=launcher.limits.with_time(LONGER))
+    again = dict(_each_graded({marks.student: left[marks.student] for marks in slow}, assignment, patient, 1))
+    for marks in slow:
+        yield _save(_with_doubts(marks, again[marks.student]), records)
+
+
+def _each_graded(files: Mapping[str, Path], assignment: Assignment, launcher: Launcher, jobs: int) -> Iterator[tuple[str, Marks]]:
+    """Yield the marks of each student as soon as they are known. Each file is graded in a process of its own."""
+    items = [(student, (path, student, assignment, launcher)) for student, path in files.items()]
+    seconds = CLOCKS * launcher.limits.clock_a_notebook
+    for student, marks in each_apart(grade_file, items, jobs=jobs, seconds=seconds, memory=MEMORY):
+        yield student, _broken(student, files[student], marks.why, assignment) if isinstance(marks, Broken) else marks
+
+
+def _with_doubts(first: Marks, alone: Marks) -> Marks:
+    """Return the marks of a submission of which something was too slow. A person has to look if it comes to an end alone in more time."""
+    ended = {task.key: task for task in alone.tasks if task.code != "too-slow"}
+    doubts = [
+        f"{task.key} was too slow, and came to an end when it was tried again alone with {LONGER} times the time: "
+        f"it would get {short_number(ended[task.key].points)} of {short_number(task.out_of)} points"
+        for task in first.tasks
+        if task.code == "too-slow" and task.key in ended
+    ]
+    return replace(first, needs_person=_sentences(*doubts, first.needs_person))
+
+
+def _broken(student: str, path: Path, why: str, assignment: Assignment) -> Marks:
+    """Return the marks of a submission whose process has not graded it."""
+    tasks = _no_marks(spec_of(reference(assignment.lab)), "judge-failed")
+    marks = _for_a_person(student, [path], f"{path.name} was not graded: {why}; grade again", assignment)
+    return replace(marks, tasks=tasks, digest=digest_of(path))
 
 
 def digest_of(path: Path) -> str:
@@ -173,9 +190,8 @@ def _no_marks(spec: LabSpec, code: str) -> tuple[TaskMark, ...]:
     return tuple(TaskMark(task.key, task.title, 0.0, float(task.points), code) for task in spec.tasks)
 
 
-def _leave_interrupts() -> None:
-    """Ignore Ctrl-C in this process. The parent process handles Ctrl-C: submissions in progress are finished, and no others begin."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+def _sentences(*parts: str) -> str:
+    return "; ".join(filter(None, parts))
 
 
 def _counts(marks: Marks, assignment: Assignment) -> bool:
@@ -225,6 +241,6 @@ def _question(submission: Submission, student: str, assignment: Assignment, spec
     own = f"graded with the sizes and twists of {student!r}"
     if not submission.student:
         return f"this copy was made without a name, and it was {own}"
-    if Student(submission.student).name != Student(student).name:
+    if _id_of(submission.student) != Student(student).name:
         return f"this copy was made for {submission.student!r}, and it was {own}"
     return ""

@@ -10,8 +10,9 @@ from pathlib import Path
 
 from hybridlab.checks import known_name
 from hybridlab.course.grading import landlock, sandbox
+from hybridlab.course.grading.budget import Budget
 from hybridlab.course.grading.sandbox import MOST_THREADS, Limits, Runtime
-from hybridlab.course.grading.session import Budget, Ended, Session
+from hybridlab.course.grading.session import Ended, Session
 from hybridlab.course.grading.syscalls import threads_filter
 from hybridlab.errors import HybridLabError
 
@@ -58,7 +59,6 @@ class Launcher:
         try:
             return Session(
                 lambda: start(kind),
-                self.limits,
                 inside=self._inside(MOST_THREADS if calls else 0),
                 calls=calls,
                 packages=self._packages(kind),

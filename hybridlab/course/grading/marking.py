@@ -3,7 +3,6 @@
 Here a build is a coding task: the answer is a function of the student. A twist is a change of a coding task for one student.
 """
 
-import itertools
 import traceback
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -13,9 +12,10 @@ from typing import Any
 from hybridlab.course.checking.answers import is_empty
 from hybridlab.course.checking.calls import ENDED
 from hybridlab.course.checking.checking import check_with, wrong
+from hybridlab.course.grading.budget import Budget
 from hybridlab.course.grading.marks import TaskMark
 from hybridlab.course.grading.notebook import CodeCell
-from hybridlab.course.grading.session import Budget, Ended, Function, Remote, Session
+from hybridlab.course.grading.session import Ended, Function, Remote, Session
 from hybridlab.course.grading.specs import LabSpec
 from hybridlab.course.tasks import Feedback, Instance, PartialCredit, Student, Task
 from hybridlab.course.values import Opaque
@@ -24,10 +24,10 @@ from hybridlab.errors import HybridLabError
 LAB = -1  # the index of every cell that the lab gives: such a cell can be missing in a submission
 # imported again before a hand-in, because the student's code can have assigned another value to this name
 CHECK = "from hybridlab import check"
-MOST_RESTARTS = 12  # the greatest number of workers of one kind for one notebook
+MOST_WORKERS = 15  # the greatest number of workers for one notebook
 NOT_GRADED = ("no-worker", "judge-failed")  # codes of tasks that were not graded because of a fault of the grader
 
-# a function that starts a worker: it takes the worker's kind and the notebook's budget of time, and returns a session
+# a function that starts a worker: it takes the worker's kind and the budget of the notebook, and returns a session
 Open = Callable[[str, Budget], Session]
 
 
@@ -70,6 +70,31 @@ class Outcome:
     provided: set[tuple[str, int]] = field(default_factory=set)
 
 
+@dataclass
+class Attempts:
+    """What the workers of all kinds share for one notebook: its budget, and what has ended workers.
+
+    Parameters
+    ----------
+    budget : Budget
+        The computing time of the notebook.
+    started : int
+        The number of workers that have been started.
+    left_out : dict
+        The cells that have ended a worker, and are not run again. For each cell, a sentence and an error code.
+    """
+
+    budget: Budget
+    started: int = 0
+    left_out: dict[int, tuple[str, str]] = field(default_factory=dict)
+
+    def over(self) -> str:
+        """Return a sentence that says why no more workers are started; an empty text if another one may start."""
+        if self.started >= MOST_WORKERS:
+            return f"cells of this notebook have crashed or run too long, so {MOST_WORKERS} processes were started for it"
+        return self.budget.all_used()
+
+
 class Player:
     """Run the cells of a notebook in workers of one kind. If a cell crashes its worker or runs too long, a new worker runs all other cells.
 
@@ -81,19 +106,20 @@ class Player:
         The tasks and given cells of the lab.
     open_session : callable
         Starts a worker and returns the session.
+    attempts : Attempts
+        What the players of all kinds share.
     """
 
-    def __init__(self, cells: Sequence[CodeCell], spec: LabSpec, open_session: Callable[[], Session]) -> None:
-        self._cells, self._spec, self._open = cells, spec, open_session
-        self._left_out: dict[int, tuple[str, str]] = {}
+    def __init__(self, cells: Sequence[CodeCell], spec: LabSpec, open_session: Callable[[], Session], attempts: Attempts) -> None:
+        self._cells, self._spec, self._open, self._attempts = cells, spec, open_session, attempts
+        self._left_out = attempts.left_out
         self._outcome: Outcome | None = None
-        self._restarts = itertools.count()
         self._before = LAB  # the index of the cell that ran last
 
     def play(self) -> Outcome | None:
         """Return the outcome of the cells in a living worker. Without such a worker, start one and run the cells.
 
-        Return None if cells have ended too many workers.
+        Return None if no more workers may start, see ``Attempts.over``.
 
         Raises
         ------
@@ -103,8 +129,9 @@ class Player:
         if self._outcome is not None and self._outcome.session.alive and self._outcome.session.busy:
             self._outcome.session.close()  # a function of the student still runs in this worker, perhaps for ever
         while self._outcome is None or not self._outcome.session.alive:
-            if next(self._restarts) >= MOST_RESTARTS:
+            if self._attempts.over():
                 return None
+            self._attempts.started += 1
             self._outcome = Outcome(self._open())
             self._run_cells(self._outcome)
         return self._outcome
@@ -135,6 +162,11 @@ class Player:
         keys = self._spec.keys_in(self._cells[place])
         return f"the answer cell of {keys[-1]}" if keys else cell_number(place)
 
+    def owner(self, place: int) -> str:
+        """Return the words for a cell in sentences about computing time: the key of its task, or else its number from the top."""
+        keys = self._spec.keys_in(self._cells[place]) if 0 <= place < len(self._cells) else ()
+        return keys[-1] if keys else self.label(place)
+
     def close(self) -> None:
         """End the worker."""
         if self._outcome is not None:
@@ -162,6 +194,7 @@ class Player:
 
     def _run(self, outcome: Outcome, source: str, place: int) -> bool:
         """Run a cell, and the cells of the lab that define its undefined names. Return whether the worker is still alive."""
+        self._attempts.budget.begin(self.owner(place))
         try:
             while True:
                 handed, error = outcome.session.run(source, self.label(place))
@@ -191,7 +224,7 @@ def mark(
     spec: LabSpec,
     student: Student | None,
     open_session: Open,
-    seconds: float,
+    budget: Budget,
     seed_of: Callable[[str], int | None],
 ) -> Iterator[TaskMark]:
     """Yield the mark of each task of a lab.
@@ -206,20 +239,23 @@ def mark(
         The student, who determines the sizes and twists of the tasks. None stands for the tasks in the text of the lab.
     open_session : callable
         Starts a worker of a given kind and returns the session.
-    seconds : float
-        The time for all cells and all calls together.
+    budget : Budget
+        The computing time of the notebook. Workers of all kinds share it, so that a notebook with endless loops ends soon.
     seed_of : callable
         Takes the key of a build and returns the seed of its hidden cases, or None for the public cases.
     """
-    budget = Budget(seconds)  # workers of all kinds share one budget, so that a notebook with endless loops ends soon
-    players = {kind: Player(cells, spec, lambda kind=kind: open_session(kind, budget)) for kind in ("library", "bare", "threads")}  # type: ignore[misc]
+    attempts = Attempts(budget)
+    players = {
+        kind: Player(cells, spec, lambda kind=kind: open_session(kind, budget), attempts)  # type: ignore[misc]
+        for kind in ("library", "bare", "threads")
+    }
     try:
         for task in spec.tasks:
             seed = seed_of(task.key) if task.kind == "build" else None
             asked = task.instance(None) if student is None else task.personal(student.seed(task.key))
             player = players[asked.data.worker if task.kind == "build" else "library"]
             try:
-                marked = _mark_task(task, asked, player, cells, spec, seed)
+                marked = _mark_task(task, asked, player, cells, spec, seed, attempts)
             except Exception as why:  # after any error, mark the other tasks
                 player.close()  # the next task starts a new worker
                 marked = _not_graded(task, why, seed)
@@ -234,17 +270,19 @@ def cell_number(place: int) -> str:
     return f"code cell {place + 1}, counted from the top"
 
 
-def _mark_task(task: Task, asked: Instance, player: Player, cells: Sequence[CodeCell], spec: LabSpec, seed: int | None) -> TaskMark:
+def _mark_task(
+    task: Task, asked: Instance, player: Player, cells: Sequence[CodeCell], spec: LabSpec, seed: int | None, attempts: Attempts
+) -> TaskMark:
     """Judge the last answer that the cells hand in for a task, and return the mark."""
     outcome = player.play()
+    attempts.budget.begin(task.key)
     answers = [hand_in for hand_in in outcome.handed.get(task.key, []) if _is_answer(hand_in.answer)] if outcome else []
     remarks = []
     # no remark if one cell hands in several answers, as in a loop
     if len({hand_in.cell for hand_in in answers}) > 1:
         remarks.append(f"handed in {len(answers)} times: the last answer counts, in {cell_number(answers[-1].cell)}")
     if outcome is None:
-        why = f"not tried: cells of this notebook have crashed or run too long {MOST_RESTARTS} times"
-        feedback, credit = wrong("too-slow", why), None
+        feedback, credit = wrong("too-slow", f"not tried: {attempts.over()}"), None
     elif answers:
         feedback, credit = _judge(task, asked, player, answers[-1], seed)
     else:

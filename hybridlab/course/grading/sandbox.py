@@ -15,7 +15,7 @@ import sys
 import sysconfig
 import tempfile
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -42,30 +42,53 @@ FLAGS = ("-s", "-S", "-B", "-P")  # options of Python: no site directories, no b
 
 @dataclass(frozen=True)
 class Limits:
-    """The time, memory and disk space that a worker may use.
+    """The time, memory and disk space that the workers of a notebook may use.
+
+    Computing time is the time in which a processor works for the student's code. It does not depend on what else the machine does.
 
     Parameters
     ----------
-    seconds_a_cell, seconds_a_notebook : float
-        The most seconds of wall-clock time for one cell or call of a function, and for all cells and calls of a notebook together.
+    seconds_a_task, seconds_a_notebook : float
+        The most seconds of computing time for one cell or for all calls of one task, and for all cells and tasks of a notebook together.
+    clock_a_request, clock_a_notebook : float
+        The most seconds on the clock for one cell or one call, and for all together. They end what sleeps or waits for ever.
     memory, file_bytes : int
         The most bytes of address space, and the most bytes of all files together.
     processes : int
         The most processes and threads, including the first process of the sandbox.
     """
 
-    seconds_a_cell: float = 3.0
-    seconds_a_notebook: float = 10.0
+    seconds_a_task: float = 5.0
+    seconds_a_notebook: float = 20.0
+    clock_a_request: float = 60.0
+    clock_a_notebook: float = 240.0
     memory: int = 2**30
     file_bytes: int = 16 * 2**20
     processes: int = 2
+
+    @property
+    def promise(self) -> str:
+        """The sentence for students on the computing time that they have."""
+        return (
+            f"each task and each cell may use {self.seconds_a_task:g} s of computing time, "
+            f"all of them together {self.seconds_a_notebook:g} s, whatever else the machine does"
+        )
+
+    def with_time(self, factor: float) -> "Limits":
+        """Return these limits with more or less time, both of computing and on the clock.
+
+        >>> Limits().with_time(2).seconds_a_task
+        10.0
+        """
+        times = ("seconds_a_task", "seconds_a_notebook", "clock_a_request", "clock_a_notebook")
+        return replace(self, **{name: factor * getattr(self, name) for name in times})
 
     def inside(self) -> dict[str, int]:
         """Return the limits that the worker sets on itself. The keys are names of the module ``resource`` without ``RLIMIT_``."""
         return {
             "AS": self.memory,
             "CORE": 0,
-            "CPU": int(self.seconds_a_notebook) + 5,  # seconds of CPU time; the grader ends a worker with one thread before this limit
+            "CPU": int(self.seconds_a_notebook) + 5,  # seconds of computing time; the grader ends a worker before this limit
             "FSIZE": self.file_bytes,
             "NOFILE": 64,
             "NPROC": self.processes,

@@ -15,8 +15,9 @@ from typing import Any
 
 import numpy as np
 
+import hybridlab
 from hybridlab.course.checking.calls import Later, Relayed, refusing, relayed_from
-from hybridlab.course.grading.sandbox import Limits
+from hybridlab.course.grading.budget import Budget, Meter
 from hybridlab.course.grading.worker import MOST_BYTES
 from hybridlab.course.results import SHARED
 from hybridlab.course.values import Json, Opaque, decoded, encoded
@@ -25,19 +26,15 @@ from hybridlab.errors import HybridLabError
 CHUNK = 65536  # the most bytes of one read
 MOST_LINES = 10_000  # the largest line number of a cell that an error may name
 SECONDS_TO_END = 30.0  # the time that processes started by a worker have to end after the worker was stopped
+LOOKING = 0.05  # seconds between two looks at the computing time of a worker that has not replied
+RECEIVED = 200  # the number of messages after which the grader looks as well
+LEAST_PIPE = 4096  # bytes that a pipe can hold on every system
 MOST_WAITING = 2  # the most lines in the queue; a worker may send a line only after a request, so a worker that sends more is ended
 BUILTIN_ERRORS = {name: kind for name, kind in vars(builtins).items() if isinstance(kind, type) and issubclass(kind, BaseException)}
 
 
 class Ended(HybridLabError):
     """The worker has ended: it took too long, it crashed, or it sent a message without a request. Its functions and values are lost."""
-
-
-class Budget:
-    """The seconds that a notebook may still use. All workers of a notebook share one budget, and each reduces it."""
-
-    def __init__(self, seconds: float) -> None:
-        self.left = seconds
 
 
 class Session:
@@ -47,8 +44,6 @@ class Session:
     ----------
     start : callable
         Starts the process of the worker and returns the process.
-    limits : Limits
-        The time and memory that the worker may use.
     inside : mapping
         The limits that the worker sets on itself.
     packages : list of str
@@ -65,7 +60,6 @@ class Session:
     def __init__(
         self,
         start: Callable[[], Any],
-        limits: Limits,
         *,
         inside: dict[str, int],
         packages: list[str],
@@ -73,19 +67,26 @@ class Session:
         calls: bytes = b"",
         echo: bool = False,
     ) -> None:
-        self._limits, self._budget, self._echo = limits, budget, echo
+        self._budget, self._echo = budget, echo
         self._nonce, self._id = secrets.token_hex(16), 0  # a random text and the request's number; each reply repeats both
         self._held: dict[int, Any] = {}  # values of the grader; the worker knows each of them only by its number
         self._numbers = itertools.count()
         self._refused_with = ""  # the text of the last error of a grader's function that the worker has called
         self.alive = True
         self.busy = False  # whether the worker has not yet replied to a request
+        self._waited = 0.0  # seconds on the clock that the present request has waited for the worker
+        self._received = 0  # the number of messages from the worker
+        self._charged = 0.0  # seconds of the worker's computing time that are charged to the budget
         self._process = start()
         self._lines: queue.Queue[bytes | None] = queue.Queue()
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
         begin = {"nonce": self._nonce, "limits": inside, "packages": packages, "calls": calls.hex()}
-        self._ask("start", begin, limits.seconds_a_notebook)
+        self._meter: Meter | None = None  # the worker's start is not charged
+        budget.begin("its start")
+        self._ask("start", begin)
+        self._meter = Meter(self._process.pid)
+        self._charged = self._meter.seconds()
 
     def run(self, source: str, cell: str) -> tuple[list[tuple[str, Any]], dict[str, Any] | None]:
         """Run a cell. Return pairs of a task's key and a handed-in answer, and the description of the cell's error or None."""
@@ -110,12 +111,8 @@ class Session:
             The function took too long, raised an error, changed its arguments, or returned an array that shares memory.
         """
         sent = [encoded(argument, self._keep) for argument in arguments]
-        asked = {
-            "function": function,
-            "arguments": sent,
-            "fresh": fresh,
-            "cell": cell,
-        }  # the worker does not know whether the function must refuse these arguments, because that is the answer
+        # the worker does not know whether the function must refuse these arguments, because that is the answer
+        asked = {"function": function, "arguments": sent, "fresh": fresh, "cell": cell}
         try:
             reply = self._ask_in_time("call", asked)
         except Ended as why:
@@ -130,7 +127,7 @@ class Session:
             error = next(iter(reply["warned"]), None)  # a NaN becomes different whole numbers on different machines
         if error:
             raise _relayed_error(*self.describe_error(error, cell), error)
-        if reply.get("changed"):
+        if json.dumps(reply.get("arguments")) != json.dumps(sent):
             raise Relayed("the function changes its argument; work on a copy", "changes-its-argument")
         try:
             result = self._decode(reply["result"])
@@ -149,6 +146,10 @@ class Session:
             return "the function does not take these arguments" + (
                 f": {text}" if text else "; see how it is called in the task"
             ), "signature"
+        if error.get("kind") == "not-there":  # the name is said only if it is one of the library's: another text could reveal hidden cases
+            name = str(error.get("missing"))
+            known = f"hybridlab.{name}" if name in hybridlab.__all__ or self._echo else "a module that it imports"
+            return f"{known} is not there when this task is graded: write your function with Python and numpy alone", "not-there"
         if error.get("kind") == "too-large":
             return f"the result is too large: at most {MOST_BYTES:,} bytes are read", "too-large"
         number = error.get("line")  # a student could use a large line number to reveal arguments of hidden cases
@@ -184,50 +185,77 @@ class Session:
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self._process.pid, signal.SIGKILL) if hasattr(os, "killpg") else self._process.kill()
 
-    def _ask_in_time(self, do: str, request: dict[str, Json]) -> dict[str, Any]:
-        """Send a request and return the reply. The deadline is the limit for a cell or the rest of the notebook's budget."""
-        if self._budget.left <= 0:
-            raise self._end("too-slow", f"the notebook has used its {self._limits.seconds_a_notebook:g} s")
-        begun = time.monotonic()
-        try:
-            return self._ask(do, request, min(self._limits.seconds_a_cell, self._budget.left))
-        finally:
-            self._budget.left -= time.monotonic() - begun
+    def asleep(self) -> bool:
+        """Return whether no thread of the worker works or could work at once."""
+        return self._meter is None or self._meter.asleep()
 
-    def _ask(self, do: str, request: dict[str, Json], seconds: float) -> dict[str, Any]:
+    def _ask_in_time(self, do: str, request: dict[str, Json]) -> dict[str, Any]:
+        """Send a request and return the reply. Charge the computing time of the worker to the budget, and end a worker that exceeds it."""
+        if exceeded := self._budget.exceeded():
+            raise self._end("too-slow", exceeded)
+        try:
+            return self._ask(do, request)
+        finally:
+            self._budget.charge(self._computed(), self._waited)
+            self._charged += self._computed()
+
+    def _computed(self) -> float:
+        """Return the computing time of the worker that is not charged yet."""
+        return self._meter.seconds() - self._charged if self._meter else 0.0
+
+    def _ask(self, do: str, request: dict[str, Json]) -> dict[str, Any]:
         """Send a request and return the reply. Before its reply, the worker can call functions of the grader."""
         if not self.alive:
             raise Ended("the worker has ended before", "ended")
         if not self._lines.empty():  # the worker has sent a line after its last reply
             raise self._end("unasked", "it broke off" if self._lines.get() is None else "it said what nobody had asked")
         self._id += 1
-        deadline = time.monotonic() + seconds
+        self._waited = 0.0
         self.busy = True
-        self._send({"id": self._id, "do": do, "with": request}, deadline)
-        while "callback" in (reply := self._receive(deadline, seconds)):
-            self._send(self._call_back(reply), deadline)
+        self._send({"id": self._id, "do": do, "with": request})
+        while "callback" in (reply := self._receive()):
+            self._send(self._call_back(reply))
         self.busy = False
         return reply
 
-    def _send(self, message: dict[str, Json], deadline: float) -> None:
-        """Send one line to the worker. Kill a worker that does not read it before the deadline, because writing to a full pipe blocks."""
-        waiting = threading.Timer(max(0.0, deadline - time.monotonic()), self._kill)
-        waiting.daemon = True
-        waiting.start()
+    def _send(self, message: dict[str, Json]) -> None:
+        """Send one line to the worker."""
+        line = json.dumps(message).encode() + b"\n"
+        written = threading.Event()
+        if len(line) > LEAST_PIPE:  # writing to a full pipe blocks, so another thread looks after a worker that does not read
+            threading.Thread(target=self._kill_if_unread, args=(written,), daemon=True).start()
         try:
-            self._process.stdin.write(json.dumps(message).encode() + b"\n")
+            self._process.stdin.write(line)
             self._process.stdin.flush()
         except OSError:
             raise self._end("ended", "it broke off") from None
         finally:
-            waiting.cancel()
+            written.set()
 
-    def _receive(self, deadline: float, seconds: float) -> dict[str, Any]:
+    def _kill_if_unread(self, written: threading.Event) -> None:
+        """Kill a worker that exceeds the budget before it has read a message."""
+        waited = 0.0
+        while not written.wait(LOOKING):
+            waited += LOOKING
+            if self._budget.exceeded(self._computed(), self._waited + waited):
+                self._kill()
+                return
+
+    def _receive(self) -> dict[str, Any]:
         """Return the worker's next message: the reply to the last request, or a call of a function of the grader."""
-        try:
-            line = self._lines.get(timeout=max(0.0, deadline - time.monotonic()))
-        except queue.Empty:
-            raise self._end("too-slow", f"it took longer than {seconds:.2g} s: does each of its loops come to an end?") from None
+        begun, before = time.monotonic(), self._waited
+        while True:
+            try:
+                line = self._lines.get(timeout=LOOKING)
+                break
+            except queue.Empty:
+                self._waited = before + time.monotonic() - begun
+                if exceeded := self._budget.exceeded(self._computed(), self._waited):
+                    raise self._end("too-slow", exceeded) from None
+        self._waited = before + time.monotonic() - begun
+        self._received += 1  # a worker that calls the grader again and again is never late, so look at its time now and then
+        if self._received % RECEIVED == 0 and (exceeded := self._budget.exceeded(self._computed(), self._waited)):
+            raise self._end("too-slow", exceeded)
         if line is None:
             raise self._end("ended", "it broke off")
         try:
@@ -279,8 +307,8 @@ class Session:
     def _look_up(self, name: str, content: Json) -> Any:
         """Return the value that a JSON reference stands for: a stored value of the grader, or a function of the worker."""
         if name == "handle":
-            number = content[0]
-            return self._held[number] if number in self._held else Opaque("object of an earlier call")
+            number, _ = content
+            return self._held.get(number, Opaque("object of an earlier call"))
         if name == "function":
             number, called, stub = content
             if not isinstance(number, int):

@@ -1,7 +1,8 @@
 """The program of a worker. It runs a student's cells and functions, and answers each request of the grader with one line of JSON.
 
 The program needs Python's own library, and numpy for values that are arrays. It imports nothing of hybridlab. The student's code runs in
-the same process and can change everything in it. So the worker knows no right answers, and the grader does not trust its messages.
+the same process and can change everything in it. So the worker knows no right answers, and the grader does not trust its messages. While
+the student's code runs, ``sys.modules`` does not have this program, so that nothing changes its names by accident.
 
 Each request is a line of JSON. There are three kinds: ``start``, ``run`` (a cell) and ``call`` (a function). A student's function can
 call functions of the grader. For such a call, the worker sends a request to the grader and reads the reply.
@@ -18,11 +19,13 @@ import os
 import re
 import sys
 import threading
-import time
 import traceback
 import warnings
 from collections import deque
 from collections.abc import Callable
+from threading import get_ident  # the names are bound now, because the student's code can change what the modules hold
+from time import sleep
+from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
 if __name__ == "__main__":  # as a program, this file belongs to no package; copies of values.py and results.py are in the same folder
@@ -43,7 +46,8 @@ TIMED = re.compile(r"^(\s*)%time(?:it)?\s+(?=[^-\s])")  # "%time f()": the state
 CAPTURED = re.compile(r"^(\s*[\w, ]+=\s*)[!%].*")
 # "%matplotlib inline", "!ls", "?print", "print?": the line is ignored
 MAGIC = re.compile(r"^(\s*)(?:[%!?].*|[\w.]+\?\??\s*)$")
-SECONDS_TO_RETRY = 0.002  # the pause before the worker calls a function of the grader again, if the function could not answer yet
+SECONDS_TO_RETRY = 0.002  # the first pause before the worker calls a function of the grader again, if the function could not answer yet
+MOST_SECONDS_TO_RETRY = 0.05  # each pause is longer than the one before, up to this one
 RELEASED: deque[int] = deque()  # numbers of handles that the student's code no longer uses
 
 
@@ -72,15 +76,25 @@ class Missing:
     def __getattr__(self, name: str) -> Any:
         if name in _GIVEN and self._name == "hybridlab":
             return _GIVEN[name]
-        raise NotThere(f"{self._name} is not there when work is graded")
+        raise NotThere(f"{self._name}.{name}" if self._name == "hybridlab" else self._name)
 
     def __call__(self, *arguments: Any, **named: Any) -> Any:
         """Raise ``NotThere``."""
-        raise NotThere(f"{self._name} is not there when work is graded")
+        raise NotThere(self._name)
 
 
 class NotThere(ImportError):
-    """The student's code uses a module or a name that cannot be imported here."""
+    """The student's code uses a module or a name that cannot be imported here.
+
+    Parameters
+    ----------
+    name : str
+        The module, or the name with its module, such as ``"hybridlab.Costs"``.
+    """
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"{name} is not there when work is graded")
+        self.missing = name.removeprefix("hybridlab.")
 
 
 class _Anyone:
@@ -93,6 +107,13 @@ class _Anyone:
         """Do nothing. In a notebook, this call shows the student's own question."""
 
 
+class _Shell:
+    """A stand-in for the shell of IPython, which ``get_ipython()`` returns in a notebook. All its methods do nothing."""
+
+    def __getattr__(self, name: str) -> Callable[..., None]:
+        return lambda *arguments, **named: None
+
+
 _GIVEN: dict[str, Any] = {"Student": _Anyone}  # stand-ins for names of hybridlab that a notebook needs in every worker
 
 
@@ -100,6 +121,16 @@ def _stand_in(statement: ast.stmt, alias: Any) -> Any:
     """Return the stand-in for a name in an import from hybridlab; None if the name needs no stand-in."""
     from_there = isinstance(statement, ast.ImportFrom) and (statement.module or "").partition(".")[0] == "hybridlab"
     return _GIVEN.get(getattr(alias, "name", "")) if from_there else None
+
+
+def _execute(code: CodeType, names: dict[str, Any]) -> None:
+    """Run a statement of the student's code. A statement with ``await`` outside a function runs in an event loop, as in a notebook."""
+    if not code.co_flags & inspect.CO_COROUTINE:
+        exec(code, names)  # noqa: S102 - running the student's code is the purpose of the worker
+        return
+    import asyncio  # imported here, because it takes time and few notebooks need it
+
+    asyncio.run(FunctionType(code, names)())
 
 
 class Worker:
@@ -122,7 +153,15 @@ class Worker:
         self._functions: list[Any] = []
         _GIVEN.update(check=self._check, part=self._part)
         # as in a notebook, code below `if __name__ == "__main__"` runs
-        self._names: dict[str, Any] = {"__name__": "__main__", **_GIVEN, "display": lambda *values, **named: None}
+        self._names: dict[str, Any] = {"__name__": "__main__", **_GIVEN, "display": lambda *values, **named: None, "get_ipython": _Shell}
+
+    def hide(self) -> None:
+        """Let ``__main__`` be a module with the variables of the notebook, as in IPython, and remove the worker's own modules."""
+        main = ModuleType("__main__")
+        main.__dict__.update(self._names, __file__=__file__)
+        sys.modules["__main__"], self._names = main, main.__dict__
+        for name in ("values", "results"):
+            sys.modules.pop(name, None)
 
     def serve(self) -> None:
         """Answer requests until the grader closes the file of requests."""
@@ -182,12 +221,11 @@ class Worker:
         finally:
             with self._relay:  # wait until no thread of the function is waiting for a reply
                 self._calling = 0
-        # the function has changed copies of the grader's arguments, so only the worker can see changes
+        # the function has had copies of the grader's arguments; the grader compares them with what it has sent
         after = [encoded(argument, self._encode_other) for argument in given]
-        changed = [place for place, (now, before) in enumerate(zip(after, arguments, strict=True)) if json.dumps(now) != json.dumps(before)]
         reported = [_describe_warning(each, cell) for each in warned[:1]]
         shared = shared_memory(result, given) if fresh else None
-        return {"result": encoded(result, self._encode_other), "changed": changed, "shared": shared and shared[0], "warned": reported}
+        return {"result": encoded(result, self._encode_other), "arguments": after, "shared": shared and shared[0], "warned": reported}
 
     def _run(self, statement: ast.stmt, cell: str) -> None:
         """Run one statement. If an import fails, its names become stand-ins."""
@@ -199,9 +237,10 @@ class Worker:
                 self._import(statement, alias, cell)  # type: ignore[arg-type]
             return
         try:
-            code = compile(ast.Module([statement], []), cell, "exec", self._flags, dont_inherit=True)
+            flags = self._flags | ast.PyCF_ALLOW_TOP_LEVEL_AWAIT  # as in a notebook
+            code = compile(ast.Module([statement], []), cell, "exec", flags, dont_inherit=True)
             self._flags |= code.co_flags & FROM_THE_FUTURE  # imports from __future__ apply to all later cells
-            exec(code, self._names)  # noqa: S102 - running the student's code is the purpose of the worker
+            _execute(code, self._names)
         except ImportError:
             if not isinstance(statement, (ast.Import, ast.ImportFrom)):
                 raise
@@ -263,10 +302,10 @@ class Worker:
 
     def _ask(self, request: int, number: int, arguments: tuple[Any, ...], named: dict[str, Any]) -> Any:
         """Call a function of the grader, and return its result. Any thread of the student's function may use this method."""
-        reply = self._send_call(request, number, arguments, named)
-        while "later" in reply:  # the lock is free during the pause, so other threads can send their requests
-            time.sleep(SECONDS_TO_RETRY)
-            reply = self._send_call(request, number, arguments, named)
+        pause = SECONDS_TO_RETRY
+        while "later" in (reply := self._send_call(request, number, arguments, named)):
+            sleep(pause)  # the lock is free during the pause, so other threads can send their requests
+            pause = min(1.5 * pause, MOST_SECONDS_TO_RETRY)
         if "error" in reply:
             raise Declined(reply["error"])
         for place, changed in reply["changed"]:
@@ -281,7 +320,7 @@ class Worker:
             sent = [encoded(argument, self._encode_other) for argument in arguments]
             released = [RELEASED.popleft() for _ in range(len(RELEASED))]
             by_name = {name: encoded(argument, self._encode_other) for name, argument in named.items()}
-            thread = threading.get_ident()
+            thread = get_ident()
             self._send({"callback": number, "arguments": sent, "named": by_name, "released": released, "thread": thread})
             reply: dict[str, Any] = json.loads(self._requests.readline())
             return reply
@@ -304,9 +343,10 @@ class Worker:
         places = [place.lineno for place in traceback.extract_tb(why.__traceback__) if place.filename == cell]
         line = places[-1] if places else why.lineno if isinstance(why, SyntaxError) else None
         name = why.name if isinstance(why, NameError) else None
-        kind = "refused" if isinstance(why, Declined) else "raises"
+        kind = "refused" if isinstance(why, Declined) else "not-there" if isinstance(why, NotThere) else "raises"
         text = str(getattr(why, "msg", None) or why)[:300]
-        return {"kind": kind, "type": type(why).__name__[:40], "line": line, "text": text, "name": name}
+        missing = str(getattr(why, "missing", ""))[:40]
+        return {"kind": kind, "type": type(why).__name__[:40], "line": line, "text": text, "name": name, "missing": missing}
 
 
 def _describe_warning(warned: warnings.WarningMessage, cell: str) -> dict[str, Json]:
@@ -347,7 +387,9 @@ def serve_standard_input() -> None:
     nowhere = os.open(os.devnull, os.O_RDWR)
     for stream in (0, 1, 2):
         os.dup2(nowhere, stream)
-    Worker(requests, replies).serve()
+    worker = Worker(requests, replies)
+    worker.hide()
+    worker.serve()
 
 
 if __name__ == "__main__":
