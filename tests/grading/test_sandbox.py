@@ -2,6 +2,8 @@
 
 import atexit
 import contextlib
+import errno
+import itertools
 import os
 import shutil
 import tempfile
@@ -13,12 +15,12 @@ from typing import Any
 
 import pytest
 from cases import in_turn, refusal
-from grading_worlds import PATIENT, World, new_world, shared_runtime, verdict
+from grading_worlds import World, new_world, shared_runtime, verdict
 
 from hybridlab.course.grading import doctor, sandbox, syscalls
+from hybridlab.course.grading.budget import Budget
 from hybridlab.course.grading.launch import launcher
 from hybridlab.course.grading.sandbox import ENVIRONMENT, NOBODY, Limits, bubblewrap_starter
-from hybridlab.course.grading.session import Budget
 
 PROBE = """
 import ctypes, errno, mmap, os, socket
@@ -55,6 +57,7 @@ def visible(name):
 check("probe", {expression})
 """
 Arguments = list[str]
+SANDBOXES = (("bubblewrap", "bwrap"), ("landlock", "landlock"))  # each kind of sandbox, and what it needs
 needs_bubblewrap = pytest.mark.needs("bwrap")
 
 
@@ -159,7 +162,7 @@ PROBES = (
     Probe("no process can be made", "tried(fork)", "BlockingIOError", limits=(("processes", 50),)),
     Probe("no thread can be made", "tried(thread)", "RuntimeError", limits=(("processes", 50),)),
     Probe("processes of the machine are not there", "os.getppid() == 1", True, some_unshared),
-    Probe("there is one network, of the sandbox alone", "socket.if_nameindex()", [(1, "lo")], more("--share-net")),
+    Probe("no socket can be made", "tried(socket.socket)", "PermissionError", without_filter=True),
     Probe("the host has another name", "os.uname().nodename", "worker", without("--hostname", "worker")),
     Probe("no user namespace can be made", "called(272, 0x10000000)", "EPERM", without("--disable-userns"), without_filter=True),
     Probe("no memory can be shared", "called(29, 0, 4096, 0o1600)", "EPERM", without_filter=True),
@@ -173,7 +176,7 @@ PROBES = (
 
 def seen(world: World, *probes: Probe) -> list[Any]:
     """Return what probes of one kind see, one after the other in a worker."""
-    session = world.open(probes[0].kind, Budget(PATIENT.seconds_a_notebook))
+    session = world.open(probes[0].kind, Budget(Limits()))
     found = []
     try:
         for probe in probes:
@@ -206,7 +209,13 @@ def test_the_check_fails_in_a_sandbox_with_a_hole(probe: Probe) -> None:
         patched.setattr(sandbox, "_bubblewrap_arguments", changed)
         if probe.without_filter:
             patched.setattr(sandbox, "filter_pipe", lambda: None)
-        assert seen(new_world(replace(PATIENT, **dict(probe.limits))), probe) != [probe.wanted]
+        assert seen(new_world(replace(Limits(), **dict(probe.limits))), probe) != [probe.wanted]
+
+
+@needs_bubblewrap
+def test_without_the_filter_a_worker_has_still_a_network_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sandbox, "filter_pipe", lambda: None)
+    assert seen(new_world(), Probe("one network", "socket.if_nameindex()", None)) == [[(1, "lo")]]
 
 
 def test_the_probes_of_the_doctor_get_through_where_there_is_no_sandbox(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -242,16 +251,85 @@ def test_a_missing_program_is_told_with_what_installs_it(monkeypatch: pytest.Mon
         bubblewrap_starter(shared_runtime())
 
 
-def test_the_filter_refuses_calls_of_other_machines_and_ends_in_a_verdict() -> None:
-    for machine in syscalls.MACHINES:
-        program = syscalls.call_filter(machine)
-        assert len(program) == 8 * (2 * len(syscalls.REFUSED) + 7)
-        assert verdict(program, syscalls.MACHINES[machine][1], 0) == syscalls.ALLOW
-        assert verdict(program, 0x40000003, 0) == syscalls.REFUSE
-        assert verdict(program, syscalls.MACHINES[machine][1], syscalls.X32 + 1) == syscalls.REFUSE
-        for numbers in syscalls.REFUSED.values():
-            assert verdict(program, syscalls.MACHINES[machine][1], numbers[syscalls.MACHINES[machine][0]]) == syscalls.REFUSE
+@in_turn("machine", sorted(syscalls.MACHINES))
+def test_the_filter_refuses_what_its_tables_name(machine: str) -> None:
+    program, (place, own) = syscalls.call_filter(machine), syscalls.MACHINES[machine]
+    numbers = [pair[place] for pair in syscalls.REFUSED.values() if pair[place] is not None]
+    for number in numbers:
+        assert verdict(program, own, int(number or 0)) == syscalls.REFUSE
+    for pair, arguments in syscalls.ONLY_WITH.values():
+        for given in itertools.product(*(arguments.get(index, (0,)) for index in range(3))):
+            assert verdict(program, own, pair[place], *given) == syscalls.ALLOW
+            for index in arguments:
+                assert verdict(program, own, pair[place], *given[:index], 99, *given[index + 1 :]) == syscalls.REFUSE
+    special = {*numbers, *(pair[place] for pair, _ in syscalls.ONLY_WITH.values()), syscalls.FUTEX[place], syscalls.MMAP[place]}
+    assert {verdict(program, own, call) for call in set(range(syscalls.NEWEST)) - special} == {syscalls.ALLOW}
+    assert verdict(program, own, syscalls.NEWEST) == verdict(program, own, 2**30 + 41) == syscalls.NO_SUCH_CALL
+    assert verdict(program, 0x40000003, 0) == syscalls.REFUSE
     assert syscalls.call_filter("vax") == b""
+
+
+# written from the manual pages, and not from the tables of the filter
+@in_turn(
+    "machine, flock, fcntl, inotify, futex, mmap",
+    [("x86_64", 73, 72, (253, 294), 202, 9), ("aarch64", 32, 25, (26,), 98, 222)],
+)
+def test_two_workers_cannot_talk_through_the_filter(
+    machine: str, flock: int, fcntl: int, inotify: tuple[int, ...], futex: int, mmap: int
+) -> None:
+    def answers(call: int, *arguments: int) -> int:
+        return verdict(syscalls.call_filter(machine), syscalls.MACHINES[machine][1], call, *arguments)
+
+    locks, leases, notices, owners, pipes = (5, 6, 7, 12, 13, 14, 36, 37, 38), (1024, 1025), (1026,), (8, 9, 10, 11, 15, 16), (1031, 1032)
+    for command in (*locks, *leases, *notices, *owners, *pipes):
+        assert answers(fcntl, 3, command) == syscalls.REFUSE, command
+    for command in (0, 1, 2, 3, 4, 1030):  # copy an open file; get and set its flags
+        assert answers(fcntl, 3, command) == syscalls.ALLOW, command
+    assert {answers(call) for call in (flock, *inotify)} == {syscalls.REFUSE}
+    wait, wake, private = 0, 1, 128
+    assert {answers(futex, 0, each) for each in (wait, wake)} == {0x00050000 | errno.EAGAIN}
+    assert {answers(futex, 0, each | private) for each in (wait, wake)} == {syscalls.ALLOW}
+    anonymous, huge = 0x22, 0x40000
+    assert (answers(mmap, 0, 9, 3, anonymous), answers(mmap, 0, 9, 3, anonymous | huge)) == (syscalls.ALLOW, syscalls.REFUSE)
+
+
+@pytest.mark.parametrize("name", [pytest.param(each, marks=pytest.mark.needs(program)) for each, program in SANDBOXES])
+@in_turn("rule", ["none", "flock", "fcntl", "inotify_init1", "utimensat"])
+def test_the_doctor_finds_each_way_to_talk(rule: str, name: str, request: pytest.FixtureRequest) -> None:
+    with pytest.MonkeyPatch.context() as patched:
+        for table in (syscalls.REFUSED, syscalls.ONLY_WITH):
+            patched.delitem(table, rule, raising=False)  # type: ignore[arg-type]
+        with launcher(name) as workers:
+            found = {finding.name: finding.holds for finding in doctor._try_to_talk(workers)}
+    hidden = name == "bubblewrap"
+    assert found == {"two workers cannot talk through files": rule == "none", "two workers cannot talk through /proc": hidden}
+
+
+NEEDED = """
+import asyncio, random, tempfile, threading
+import numpy as np
+async def later(value):
+    await asyncio.sleep(0)
+    return value
+threads = [threading.Thread(target=np.dot, args=(np.eye(50), np.eye(50))) for _ in range(4 * {threads})]
+for each in threads: each.start()
+for each in threads: each.join()
+with tempfile.TemporaryDirectory() as folder:
+    with tempfile.NamedTemporaryFile(dir=folder, suffix=".npy") as file:
+        np.save(file, np.linalg.inv(np.eye(90)))
+        file.flush()
+        read = np.load(file.name, mmap_mode="r").sum()
+check("needed", [float(read), asyncio.run(later(len(threads))), int(np.random.default_rng().integers(1))])
+"""
+
+
+@pytest.mark.parametrize("name", [pytest.param(each, marks=pytest.mark.needs(program)) for each, program in SANDBOXES])
+@in_turn("kind", ["bare", "threads"])
+def test_the_filter_allows_what_right_answers_need(kind: str, name: str) -> None:
+    threads = kind == "threads"
+    with launcher(name) as workers, contextlib.closing(workers.open(kind, Budget(Limits()))) as session:
+        handed, error = session.run(NEEDED.replace("{threads}", str(int(threads))), "a cell")
+    assert (handed, error) == ([("needed", [90.0, 4 * threads, 0])], None)
 
 
 @contextlib.contextmanager
@@ -274,7 +352,7 @@ def test_a_library_that_only_root_can_read_is_copied_for_the_worker(tmp_path: Pa
     monkeypatch.setattr(sandbox, "LIBRARY", closed)
     with closed_to_others(), launcher() as workers:
         assert not [path for path in workers.runtime.folder.rglob("*") if path.stat().st_mode & 0o022], "only the owner changes copies"
-        session = workers.open("library", Budget(PATIENT.seconds_a_notebook))
+        session = workers.open("library", Budget(Limits()))
         try:
             handed, error = session.run("from hybridlab import build\ncheck('devices', build('1f1b', 3, 4).devices)", "a cell")
         finally:

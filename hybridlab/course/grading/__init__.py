@@ -5,7 +5,7 @@ A submission goes through these files::
 
     student    copies (start, pack)  <-- labs (paths of the notebooks)
     read       submissions (the student of each file) --> notebook (the cells; no file is trusted)
-    run        launch --> sandbox + syscalls, or landlock + call_gaps --> worker (in the worker) <--> session (in the grader)
+    run        launch --> sandbox or landlock, + syscalls --> worker (in the worker) <--> session (in the grader)
     mark       specs (the tasks of a lab) + cases (seeds of hidden cases) --> marking (one notebook) --> marks
     class      grade (a folder) --> records, reports, canvas; escaping makes every text in them harmless
     trust      doctor (does the sandbox protect the machine?) <-- probes (the attempts of a worker); release (are a lab's marks right?)

@@ -12,11 +12,12 @@ from collections.abc import Callable, Generator, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from hybridlab.course.grading.budget import Budget
 from hybridlab.course.grading.landlock import LEFT_OPEN
 from hybridlab.course.grading.launch import Launcher
 from hybridlab.course.grading.sandbox import NOBODY
-from hybridlab.course.grading.session import Budget, Ended
-from hybridlab.course.grading.syscalls import MACHINES, REFUSED
+from hybridlab.course.grading.session import Ended, Session
+from hybridlab.course.grading.syscalls import FUTEX, MACHINES, MMAP, ONLY_WITH, REFUSED
 from hybridlab.errors import HybridLabError
 
 # for each kind of worker: what the sandbox must guarantee, and the call of a function in `probes` that tries to break the guarantee
@@ -48,6 +49,7 @@ PROBES = {
     "threads": {"no process can be started beside threads": "forks()"},
     "library": {"no judge can be imported": "imports('hybridlab.course.tasks', 'hybridlab.course.checking', 'hybridlab.course.grading')"},
 }
+WAKE = 1  # the operation of futex that wakes a waiting thread, also one of another process
 ENABLE = """\
 enable it with one of these, as root:
   apt-get install apparmor-profiles
@@ -93,6 +95,7 @@ def examine(launcher: Launcher) -> Iterator[Observation]:
         for kind in PROBES:
             if not (yield from _try_probes(launcher, kind, names, heard)):
                 return
+        yield from _try_to_talk(launcher)
         yield Observation("nothing was written outside", {path.name for path in Path(folder).iterdir()} - {"canary.socket"} == {"canary"})
     yield _try_endless_loop(launcher)
 
@@ -107,9 +110,8 @@ def _try_probes(
     ``names`` are variables for the probes, such as the path of a file outside the sandbox. ``heard`` returns whether a UDP datagram
     has arrived at the grader.
     """
-    known = LEFT_OPEN if launcher.sandbox == "landlock" else ()
     try:
-        session = launcher.open(kind, Budget(60.0))
+        session = launcher.open(kind, Budget(launcher.limits.with_time(10)))
     except Ended as why:
         advice = f"; {why_not_started()}" if launcher.sandbox == "bubblewrap" else ""
         yield Observation("a worker starts", False, f"{why}{advice}")
@@ -118,23 +120,63 @@ def _try_probes(
         yield Observation("a worker starts", True)
     with contextlib.closing(session):
         try:
-            session.run(Path(__file__).with_name("probes.py").read_text(encoding="utf-8"), "canary")
-            session.run("".join(f"{name} = {what!r}\n" for name, what in names.items()), "canary")
+            _give_probes(session, names)
             for name, call in PROBES[kind].items():
-                handed, error = session.run(f"check('gets through', {call})", "canary")
                 # the probe in the worker does not know whether its datagram has arrived, so ask the receiver
-                held = not error and handed == [("gets through", False)] and not (name == "UDP is closed" and heard())
-                yield Observation(name, held, "" if held or name in known else "a canary was not stopped", not held and name in known)
+                yield _observed(launcher, name, _answer(session, call) == [False] and not (name == "UDP is closed" and heard()))
         except Ended as why:
             yield Observation("a worker goes on after a canary", False, str(why))
             return False
     return True
 
 
-def _refused_calls() -> list[int]:
-    """Return the numbers of the system calls that no worker may make; an empty list if this machine's numbers are not known."""
-    machine = platform.machine()
-    return [numbers[MACHINES[machine][0]] for numbers in REFUSED.values()] if machine in MACHINES else []
+def _try_to_talk(launcher: Launcher) -> Iterator[Observation]:
+    """Let one worker leave traces, and compare what another worker sees before and after. Yield an observation for each guarantee."""
+    try:
+        with contextlib.ExitStack() as opened:
+            one, other = (
+                opened.enter_context(contextlib.closing(launcher.open("bare", Budget(launcher.limits.with_time(10))))) for _ in range(2)
+            )
+            for session in (one, other):
+                _give_probes(session, {})
+            process = _answer(one, "os.getpid()")
+            calls = {
+                "two workers cannot talk through files": "traces()",
+                "two workers cannot talk through /proc": f"open_files(*{process!r})",
+            }
+            before = {name: _answer(other, call) for name, call in calls.items()}
+            left = _answer(one, "leaves_traces()")
+            for name, call in calls.items():
+                yield _observed(launcher, name, left == [False] and len(before[name]) == 1 and _answer(other, call) == before[name])
+    except Ended as why:
+        yield Observation("two workers go on after a canary", False, str(why))
+
+
+def _give_probes(session: Session, names: Mapping[str, object]) -> None:
+    """Define the probes, and the variables that they need, in a worker."""
+    session.run(Path(__file__).with_name("probes.py").read_text(encoding="utf-8"), "canary")
+    session.run("".join(f"{name} = {what!r}\n" for name, what in names.items()), "canary")
+
+
+def _answer(session: Session, call: str) -> list[object]:
+    """Return a list with the result of a probe; an empty list if the probe raises an error."""
+    handed, error = session.run(f"check('gets through', {call})", "canary")
+    return [] if error else [result for _, result in handed]
+
+
+def _observed(launcher: Launcher, name: str, held: bool) -> Observation:
+    """Return the observation for a guarantee that a probe has tried to break."""
+    known = launcher.sandbox == "landlock" and name in LEFT_OPEN
+    return Observation(name, held, "" if held or known else "a canary was not stopped", known and not held)
+
+
+def _refused_calls() -> list[list[int]]:
+    """Return the numbers and arguments of system calls that no worker may make; an empty list if this machine's numbers are not known."""
+    if (machine := platform.machine()) not in MACHINES:
+        return []
+    place = MACHINES[machine][0]
+    numbers = [*(pair[place] for pair in REFUSED.values()), *(pair[place] for pair, _ in ONLY_WITH.values()), MMAP[place]]
+    return [[number, *[-1] * 5] for number in numbers if number is not None] + [[FUTEX[place], 0, WAKE, 0, 0, 0]]
 
 
 def require_sandbox(launcher: Launcher) -> None:
@@ -167,8 +209,8 @@ def why_not_started() -> str:
 
 def _try_endless_loop(launcher: Launcher) -> Observation:
     """Return whether the grader ends an endless loop that catches every exception."""
-    quick = replace(launcher, limits=replace(launcher.limits, seconds_a_cell=0.5))
-    with contextlib.suppress(Ended), contextlib.closing(quick.open("bare", Budget(60.0))) as session:
+    quick = Budget(replace(launcher.limits, seconds_a_task=0.5))
+    with contextlib.suppress(Ended), contextlib.closing(launcher.open("bare", quick)) as session:
         try:
             session.run("while True:\n    try:\n        while True: pass\n    except BaseException: pass", "canary")
         except Ended as why:

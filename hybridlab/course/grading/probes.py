@@ -7,6 +7,7 @@ a file outside the sandbox.
 import contextlib
 import ctypes
 import errno
+import fcntl
 import mmap
 import os
 import resource
@@ -53,7 +54,8 @@ def writes(canary: str) -> bool:
 
 def changes_programs() -> bool:
     """Try to change what later workers run: the program of the worker, Python's library, or the folders of packages."""
-    programs = [Path(str(module.__file__)) for module in (sys.modules["__main__"], sys.modules["values"], os)]
+    worker = Path(str(sys.modules["__main__"].__file__))
+    programs = [worker, worker.with_name("values.py"), Path(os.__file__)]
     folders = {path.parent for path in programs} | {Path(folder) for folder in sys.path if Path(folder).is_dir()}
 
     def make_folder(path: Path) -> None:
@@ -134,14 +136,14 @@ def forks() -> bool:
     return reaches(fork)
 
 
-def calls_kernel(numbers: Iterable[int]) -> bool:
-    """Try system calls that no worker needs. Their arguments are invalid, so a call fails immediately even if it is allowed."""
+def calls_kernel(calls: Iterable[Iterable[int]]) -> bool:
+    """Try system calls that no worker needs: their numbers and arguments. The arguments are invalid, so an allowed call fails, too."""
     call = ctypes.CDLL(None, use_errno=True).syscall
 
-    def refused(number: int) -> bool:
-        return call(number, -1, 0, 0, 0, 0) == -1 and ctypes.get_errno() in (errno.EPERM, errno.ENOSYS)
+    def refused(number: int, *arguments: int) -> bool:
+        return call(number, *arguments) == -1 and ctypes.get_errno() in (errno.EPERM, errno.ENOSYS, errno.EAGAIN)
 
-    return not all(map(refused, numbers))
+    return not all(refused(*each) for each in calls)
 
 
 def raises_limits() -> bool:
@@ -206,3 +208,77 @@ def sends_datagram(port: int) -> bool:
             there.sendto(b"canary", ("127.0.0.1", port))
 
     return reaches(send) and False  # always False; the doctor looks at its own socket
+
+
+SEEN_BY_ALL = (os.__file__, os.devnull)  # files that all workers see
+HELD = 60  # the number of an open file, which no other open file of a worker has
+LOCK = struct.pack("hhqqi4x", fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0)  # the kernel's ``struct flock`` for a lock on a whole file
+READ_LOCK = struct.pack("hhqqi4x", fcntl.F_RDLCK, os.SEEK_SET, 0, 0, 0)
+ON_OPEN_FILES = (36, 37)  # commands of fcntl for locks of an open file, and not of a process: ask, lock
+OPENED, NO_WAITING = 0x20, os.O_NONBLOCK  # arguments of inotify: report that a file is opened; return at once if nothing has happened
+WATCH: list[int] = []  # the open file with which ``traces`` watches files from its first call on
+
+
+def leaves_traces() -> bool:
+    """Do what another worker might see: lock files that all workers see, open them, and set the time of their last change. Return False."""
+    for path in SEEN_BY_ALL:
+        file = os.open(path, os.O_RDONLY)  # stays open until this worker ends
+        for attempt in (
+            lambda file=file: fcntl.flock(file, fcntl.LOCK_EX),
+            lambda file=file: fcntl.fcntl(file, fcntl.F_SETLK, READ_LOCK),
+            lambda file=file: fcntl.fcntl(file, ON_OPEN_FILES[1], READ_LOCK),
+            lambda file=file: fcntl.fcntl(file, fcntl.F_SETLEASE, fcntl.F_RDLCK),
+            lambda path=path: os.utime(path),
+        ):
+            reaches(attempt)
+    os.dup2(os.open(os.devnull, os.O_RDONLY), HELD)
+    return False
+
+
+def traces() -> list[str]:
+    """Return what this worker sees of locks on files that all workers see, of who opens them, and of the time of their last change.
+
+    If another worker can change the result, then two workers can talk.
+    """
+    libc = ctypes.CDLL(None)
+    if not WATCH:
+        WATCH.append(libc.inotify_init1(NO_WAITING))
+    found = [_told(lambda: os.read(WATCH[0], 4096))]
+    for path in SEEN_BY_ALL:
+        found += _traces_on(path)
+        libc.inotify_add_watch(WATCH[0], os.fsencode(path), OPENED)
+    return found
+
+
+def _traces_on(path: str) -> list[str]:
+    """Return what this worker sees of locks and leases on a file, and of the time of its last change."""
+
+    def lock() -> None:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.flock(file, fcntl.LOCK_UN)
+
+    def lease() -> None:
+        fcntl.fcntl(file, fcntl.F_SETLEASE, fcntl.F_WRLCK)  # the kernel refuses it if another process has opened the file
+        fcntl.fcntl(file, fcntl.F_SETLEASE, fcntl.F_UNLCK)
+
+    def locked() -> list[bytes]:
+        return [fcntl.fcntl(file, command, LOCK)[:2] for command in (fcntl.F_GETLK, ON_OPEN_FILES[0])]
+
+    file = os.open(path, os.O_RDONLY)
+    try:
+        return [_told(attempt) for attempt in (lock, lease, locked, lambda: os.fstat(file).st_mtime_ns)]
+    finally:
+        os.close(file)
+
+
+def open_files(process: int) -> str:
+    """Return what this worker sees of the open files of another process."""
+    return _told(lambda: os.lstat(f"/proc/{process}/fd/{HELD}").st_mode)
+
+
+def _told(attempt: Callable[[], object]) -> str:
+    """Return the result of a function, or the name of its error, as text."""
+    try:
+        return repr(attempt())
+    except OSError as why:
+        return errno.errorcode.get(why.errno or 0, "error")
