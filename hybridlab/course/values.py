@@ -104,6 +104,8 @@ def encoded(value: Any, keep: Callable[[Any], Json] | None = None, depth: int = 
     if kind is Fraction or (kind is Decimal and value.is_finite()):
         return {"fraction": [encoded(number) for number in value.as_integer_ratio()]}
     numpy = sys.modules.get("numpy")
+    if numpy is not None and (kind is numpy.str_ or (kind is numpy.ndarray and value.dtype.kind == "U")):
+        return encoded(value.tolist(), keep, depth)  # texts have no dtype that can be sent
     # The name of the class is compared first, because the call of _strict_arrays imports numpy, which takes time.
     if kind.__name__ == "Strict" and kind is _strict_arrays():
         return {"strict": encoded(value.view(numpy.ndarray))}  # type: ignore[union-attr]

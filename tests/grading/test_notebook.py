@@ -21,6 +21,7 @@ from notebooks import LABS
 from profiles import examples
 
 from hybridlab import HybridLabError
+from hybridlab.course.grading import notebook
 from hybridlab.course.grading.notebook import MOST_BYTES, CodeCell, Submission, read_submission
 
 CODES = {"not-found", "link", "not-a-file", "unreadable", "too-large", "not-text", "not-json", "not-a-notebook"}
@@ -109,7 +110,7 @@ def test_damaged_cells_count_as_empty(tmp_path: Path) -> None:
     assert sources(stored(tmp_path, text_of(*BAD_CELLS, code("good"), *BAD_CELLS))) == ["good"]
 
 
-@in_turn("task", [3, None, ["lab02.t1"], {"a": 1}, "x" * 201, True])
+@in_turn("task", [3, None, ["lab02.t1"], {"a": 1}, "x" * 201, True, " ", "\u3000\n"])
 def test_metadata_that_are_no_short_text_count_as_absent(task: Any, tmp_path_factory: pytest.TempPathFactory) -> None:
     cells = [code(metadata={"hybridlab": {"task": task}}, id=task), code(metadata={"hybridlab": task}), code(metadata=task)]
     for about in ({"hybridlab": {"student": task, "course": task, "lab": task}}, {"hybridlab": task}, task):
@@ -163,7 +164,11 @@ REFUSED: list[tuple[str | bytes, str, str]] = [
     ('{"nbformat": 3, "worksheets": [7, {"cells": 7}]}', "not-a-notebook", "list of cells"),
     (text_of(*[code("1")] * 2001), "too-large", "2,000 code cells"),
     (text_of(code("x" * 600_000), code("x" * 600_000)), "too-large", "1,000,000"),
-    (b" " * (MOST_BYTES + 1), "too-large", "hybridlab pack"),
+    (b"x" * (MOST_BYTES + 1), "too-large", "shorten long texts"),
+    (text_of({"cell_type": "markdown", "source": "x" * MOST_BYTES}, code(outputs=[])), "too-large", "without its outputs"),
+    (text_of(code("x" * 900_000)) + " " * MOST_BYTES, "too-large", "at most 5 MB"),
+    (text_of(code(outputs=[[]] * 2_000_000)), "too-large", "shorten"),
+    (b'{"outputs": ["' + b'\\"' * MOST_BYTES, "too-large", "without its outputs"),
 ]  # fmt: skip
 
 
@@ -179,6 +184,22 @@ def test_limits_are_those_that_are_told(tmp_path: Path) -> None:
     assert len(sources(stored(tmp_path, text_of(code("x" * 1_000_000))))[0]) == 1_000_000
     largest = text_of(code()).encode().ljust(MOST_BYTES)
     assert sources(stored(tmp_path, largest)) == ["a = 1"]
+
+
+def test_a_notebook_with_large_outputs_is_read_without_them(tmp_path: Path) -> None:
+    large = [']}\\"outputs": [' + "x" * MOST_BYTES, {"data": {"outputs": [[1], {"a": "}"}]}}]
+    told = "outputs = []  # outputs: [\nprint('\"outputs\": [{')"
+    cells = [code(told, outputs=large, id="a7"), {"cell_type": "markdown", "source": "T", "attachments": {"a.png": {"image/png": "x"}}}]
+    content = text_of(*cells, code("b = 2", outputs=[]), metadata={"widgets": {"state": large}, "hybridlab": {"student": "ana"}})
+    for name, data in (
+        ("a.ipynb", content),
+        ("b.zip", zipped(("a.ipynb", content))),
+        ("c.ipynb", json.dumps(json.loads(content), indent=1)),
+    ):
+        path = stored(tmp_path, data, name)
+        read = read_submission(path)
+        assert (read.student, read.cells) == ("ana", (CodeCell(told, id="a7"), CodeCell("b = 2")))
+        assert read.digest == hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 # Other things than files
@@ -237,7 +258,7 @@ def test_what_cannot_be_opened_gets_a_sentence(name: str, error: str, tmp_path_f
 def test_no_more_than_the_limit_is_read(tmp_path: Path) -> None:
     with (tmp_path / "sparse.ipynb").open("wb") as file:
         file.truncate(10**11)
-    with refusal("too-large", "sparse.ipynb", "5 MB"):
+    with refusal("too-large", "sparse.ipynb", "100 MB"):
         read_submission(tmp_path / "sparse.ipynb")
 
 
@@ -279,7 +300,7 @@ ZIPS: list[tuple[bytes, str, str]] = [
     (zipped(), "zip", "no notebook"),
     (zipped(("a.txt", "x")), "zip", "no notebook"),
     (zipped(("a.ipynb", GOOD), ("b.ipynb", GOOD)), "zip", "2 notebooks"),
-    (zipped(("a.ipynb", b" " * 20_000_000)), "too-large", "5 MB"),
+    (zipped(("a.ipynb", b"x" * 20_000_000)), "too-large", "at most 5 MB"),
     (smaller_than_it_is(), "zip", "damaged"),
     (with_password(), "zip", "password"),
     (zipped(("a.ipynb", GOOD))[:-30], "zip", "damaged"),
@@ -308,9 +329,10 @@ def test_a_bomb_is_unpacked_up_to_the_limit_alone(tmp_path: Path, monkeypatch: p
         return data
 
     monkeypatch.setattr(zipfile.ZipExtFile, "read", counted_read)
-    with refusal("too-large"):
+    monkeypatch.setattr(notebook, "MOST_TO_READ", 10_000_000)
+    with refusal("too-large", "10 MB"):
         read_submission(stored(tmp_path, zipped(("a.ipynb", b" " * 20_000_000)), "a.zip"))
-    assert asked == [MOST_BYTES + 1]
+    assert asked == [10_000_001]
 
 
 # Anything at all

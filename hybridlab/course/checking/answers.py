@@ -44,8 +44,8 @@ def plain_values(answer: Any, depth: int = 0) -> Any:
     ----------
     answer : Any
         The answer of the student. Tuples, arrays and ranges become lists. Sets become sorted lists (:class:`Unordered`). Numbers of
-        numpy, fractions and decimals become an int or a float. A :class:`Schedule` and an :class:`Op` become their text. A
-        :class:`Plan` becomes a dict of its fields. ``...`` becomes None.
+        numpy, fractions and decimals become an int or a float. A text of numpy becomes a str. A :class:`Schedule`
+        and an :class:`Op` become their text. A :class:`Plan` becomes a dict of its fields. ``...`` becomes None.
     depth : int
         The number of lists and dicts around this value; 0 for the whole answer.
 
@@ -58,12 +58,14 @@ def plain_values(answer: Any, depth: int = 0) -> Any:
     --------
     >>> plain_values((np.int64(3), [1.5, "2F0"], range(2), Fraction(3, 4), ...))
     [3, [1.5, '2F0'], [0, 1], 0.75, None]
+    >>> plain_values(np.str_("gpipe"))
+    'gpipe'
     >>> plain_values({7, 3})
     [3, 7]
     """
     if answer is None or answer is ...:
         return None
-    if type(answer) in (Schedule, Op):
+    if type(answer) in (Schedule, Op, np.str_):
         answer = str(answer)
     if type(answer) is str and len(answer) > LONGEST_TEXT:
         raise HybridLabError(f"your answer has {len(answer):,} characters, and an answer may have at most {LONGEST_TEXT:,}", "too-long")

@@ -24,7 +24,6 @@ from hybridlab.course.tasks import TASKS
 from hybridlab.errors import HybridLabError
 
 COURSE = "hybridlab"  # the default name of a course
-MOST_TO_PACK = 200_000_000  # bytes of a notebook with its outputs
 LONGEST_NAME = 80  # characters of a student's or a course's name
 LONGEST_FILE_NAME = 200  # bytes of the student's name in the name of a file
 NOT_IN_A_NAME = '/\\"'  # file names cannot have / or \, and " ends a string in code
@@ -138,7 +137,7 @@ def pack(path: Path, to: Path | None = None) -> Path:
     """
     path = Path(path)
     name = short_repr(path.name)
-    notebook, cells = notebook_in(bytes_of_a_file(path, MOST_TO_PACK), name)
+    notebook, cells = notebook_in(bytes_of_a_file(path), name)
     if not code_cells(cells, name):
         raise HybridLabError(f"{name} has no code: answer its tasks, save it, and pack it again", "empty-notebook")
     about = {key: text_in(own_metadata(notebook), key) for key in ("lab", "course", "student")}
@@ -159,7 +158,7 @@ def pack(path: Path, to: Path | None = None) -> Path:
 def _was_packed(path: Path, about: dict[str, Any]) -> bool:
     """Return whether ``pack`` wrote a file with these metadata, and nobody has run a cell of the file since then."""
     try:
-        old, cells = notebook_in(bytes_of_a_file(path, MOST_TO_PACK), path.name)
+        old, cells = notebook_in(bytes_of_a_file(path), path.name)
     except HybridLabError:
         return False
     return own_metadata(old) == about and not any(cell.get("outputs") or cell.get("execution_count") for cell in cells)

@@ -5,6 +5,7 @@ import hashlib
 import io
 import json
 import os
+import re
 import stat
 import struct
 import zipfile
@@ -17,7 +18,9 @@ from typing import Any
 from hybridlab.checks import counted, short_repr
 from hybridlab.errors import HybridLabError
 
-MOST_BYTES = 5_000_000  # the largest file that is accepted, and the largest notebook in a zip; a lab without outputs has less than 0.2 MB
+MOST_BYTES = 5_000_000  # the most bytes of a notebook without its outputs; a lab has less than 0.2 MB
+MOST_TO_READ = 100_000_000  # the most bytes of a file or of a notebook in a zip, with outputs such as large pictures
+MOST_TOKENS = 2_000_000  # the most texts and brackets that are searched for outputs; two million take about a second
 MOST_CELLS_OF_CODE = 2_000
 MOST_SOURCE = 1_000_000  # the most characters of all code cells together
 MOST_CHARACTERS = 200  # the most characters of a name in the metadata; a longer name counts as absent
@@ -25,6 +28,10 @@ UTF_16 = (b"\xff\xfe", b"\xfe\xff")  # the first two bytes of a file in UTF-16
 WITH_CELLS, WITH_WORKSHEETS = (4,), (2, 3)  # versions of the notebook format: with a list of cells; with lists of cells in worksheets
 NAMES_OF_SOURCE = ("source", "input")  # keys of the text of a code cell: from version 4 on, and in older versions
 ADDED_FOLDERS = ("__MACOSX", ".ipynb_checkpoints")  # folders that macOS and JupyterLab add
+# a text with the colon after it (then the text is a key), or a bracket; "*+" never goes back, so that a long text costs no memory; a text
+# without an end goes on to the end of the data, so that no text is read twice
+TOKEN = re.compile(rb'"([^"\\]*+(?:\\.[^"\\]*+)*+)(?:"(\s*+:)?|\\?\Z)|[\[\]{}]', flags=re.DOTALL)
+LARGE = (b"outputs", b"attachments", b"widgets")  # keys of values that can be large and are never read
 # errors of zipfile for damaged archives; RuntimeError means a password or an unknown method of compression
 BAD_ZIP = (zipfile.BadZipFile, zlib.error, struct.error, RuntimeError, ValueError, LookupError, EOFError, OSError, OverflowError)
 
@@ -88,8 +95,7 @@ def read_submission(path: Path) -> Submission:
     path = Path(path)
     name = short_repr(path.name)
     data = bytes_of_a_file(path)
-    packed = _unzip(data, name) if path.suffix.lower() == ".zip" else data
-    notebook, cells = notebook_in(packed, name)
+    notebook, cells = notebook_in(_unzip(data, name) if path.suffix.lower() == ".zip" else data, name)
     code = code_cells(cells, name)
     if not code:
         raise HybridLabError(f"{name} has no code: answer its tasks, save it, and hand it in again", "empty-notebook")
@@ -98,13 +104,13 @@ def read_submission(path: Path) -> Submission:
     return Submission(student, course, lab, code, hashlib.sha256(data).hexdigest())
 
 
-def bytes_of_a_file(path: Path, most: int = MOST_BYTES) -> bytes:
+def bytes_of_a_file(path: Path) -> bytes:
     """Return the bytes of a regular file. Links, pipes and devices are refused.
 
     Raises
     ------
     HybridLabError
-        ``not-found``, ``link``, ``not-a-file``, ``unreadable``, or ``too-large`` for more than ``most`` bytes.
+        ``not-found``, ``link``, ``not-a-file``, ``unreadable``, or ``too-large`` for more than ``MOST_TO_READ`` bytes.
     """
     name = short_repr(path.name)
     # between lstat and open, another program can replace the file by a link or a pipe; these flags refuse both; Windows lacks some flags
@@ -115,7 +121,7 @@ def bytes_of_a_file(path: Path, most: int = MOST_BYTES) -> bytes:
         _refuse_other_files(os.lstat(path), name)
         with os.fdopen(os.open(path, flags), "rb") as file:
             _refuse_other_files(os.fstat(file.fileno()), name)
-            data = file.read(most + 1)  # one more byte shows that the file is too large
+            data = file.read(MOST_TO_READ + 1)  # one more byte shows that the file is too large
     except HybridLabError:  # first, because HybridLabError is also a ValueError
         raise
     except FileNotFoundError:
@@ -125,13 +131,13 @@ def bytes_of_a_file(path: Path, most: int = MOST_BYTES) -> bytes:
         raise HybridLabError(f"{name} cannot be read: {why.strerror}", code) from None
     except ValueError:
         raise HybridLabError(f"there is no file {name}: a path cannot have such characters", "not-found") from None
-    if len(data) > most:
-        raise HybridLabError(f"{name} has more than {most / 1e6:g} MB: `hybridlab pack` writes a small file without outputs", "too-large")
+    if len(data) > MOST_TO_READ:
+        raise HybridLabError(f"{name} has more than {MOST_TO_READ / 1e6:g} MB: clear all outputs, and save it again", "too-large")
     return data
 
 
 def notebook_in(data: bytes, name: str) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """Return a notebook and its cells. The version of the notebook format is 2, 3 or 4.
+    """Return a notebook and its cells. The version of the notebook format is 2, 3 or 4. A large notebook comes without its outputs.
 
     Parameters
     ----------
@@ -143,12 +149,18 @@ def notebook_in(data: bytes, name: str) -> tuple[dict[str, Any], list[dict[str, 
     Raises
     ------
     HybridLabError
-        ``not-text``, ``not-json``, ``not-a-notebook``, ``newer-notebook`` or ``empty-notebook``.
+        ``not-text``, ``not-json``, ``not-a-notebook``, ``newer-notebook``, ``empty-notebook``, or ``too-large`` for a notebook with more
+        than ``MOST_BYTES`` without its outputs.
     """
     if data.startswith(UTF_16):
         raise HybridLabError(f"{name} is text in UTF-16: save it as UTF-8, as JupyterLab does", "not-text")
     if not data.strip():
         raise HybridLabError(f"{name} is empty: save the notebook, and hand it in again", "empty-notebook")
+    # without its outputs the notebook is small enough to be parsed: parsed JSON can need 20 times the memory of its text
+    data = data if len(data) <= MOST_BYTES else without_outputs(data)
+    if len(data) > MOST_BYTES:
+        sizes = f"{len(data) / 1e6:.1f} MB without its outputs, and at most {MOST_BYTES / 1e6:g} MB are accepted"
+        raise HybridLabError(f"{name} has {sizes}: remove or shorten long texts", "too-large")
     try:
         notebook = json.loads(data.decode("utf-8-sig"))
     except UnicodeDecodeError:
@@ -167,6 +179,34 @@ def notebook_in(data: bytes, name: str) -> tuple[dict[str, Any], list[dict[str, 
     if not cells:
         raise HybridLabError(f"{name} is no notebook: it has no list of cells", "not-a-notebook")
     return notebook, [cell for each in cells for cell in each if isinstance(cell, dict)]
+
+
+def without_outputs(data: bytes) -> bytes:
+    """Return the JSON of a notebook without its outputs, attachments and states of widgets. They are found without parsing the JSON.
+
+    >>> without_outputs(b'{"cells": [{"source": "a", "outputs": [{"text": "]"}], "id": "b"}]}')
+    b'{"cells": [{"source": "a", "outputs": null, "id": "b"}]}'
+    """
+    kept: list[bytes] = []
+    depth = kept_until = 0
+    large: int | None = None  # the depth at which a large value begins; None outside of such a value
+    expected = False  # whether the last token was the key of a large value
+    for number, token in enumerate(TOKEN.finditer(data)):
+        if number == MOST_TOKENS:
+            break
+        sign = token[0] if token[1] is None else b""
+        if sign in (b"[", b"{"):
+            if expected and large is None:
+                kept += [data[kept_until : token.start()], b"null"]
+                large = depth
+            depth += 1
+        elif sign:
+            depth -= 1
+            if large == depth:
+                large, kept_until = None, token.end()
+        # a bracket must follow the key at once: `"outputs": 3, "a": [1]` has no large value
+        expected = token[2] is not None and token[1] in LARGE and data[token.end() : token.end() + 9].lstrip()[:1] in (b"[", b"{")
+    return b"".join([*kept, data[kept_until:]]) if large is None else data
 
 
 def code_cells(cells: list[dict[str, Any]], name: str) -> tuple[CodeCell, ...]:
@@ -210,9 +250,13 @@ def own_metadata(owner: dict[str, Any]) -> dict[str, Any]:
 
 
 def text_in(record: dict[str, Any], key: str) -> str:
-    """Return a short text from a dict by its key; an empty text if the value is missing, too long, or not a text."""
+    """Return a short text from a dict by its key; an empty text if the value is missing, blank, too long, or not a text.
+
+    >>> text_in({"student": " "}, "student"), text_in({"student": "ana"}, "student")
+    ('', 'ana')
+    """
     value = record.get(key)
-    return _readable(value) if isinstance(value, str) and len(value) <= MOST_CHARACTERS else ""
+    return _readable(value) if isinstance(value, str) and value.strip() and len(value) <= MOST_CHARACTERS else ""
 
 
 def _refuse_other_files(status: os.stat_result, name: str) -> None:
@@ -232,7 +276,7 @@ def _readable(text: str) -> str:
 
 
 def _unzip(data: bytes, name: str) -> bytes:
-    """Return the bytes of the only notebook in a zip. At most ``MOST_BYTES`` are unpacked, even if the zip states a wrong size."""
+    """Return the bytes of the only notebook in a zip. At most ``MOST_TO_READ`` are unpacked, even if the zip states a wrong size."""
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             entries = list(_notebooks_in(archive))
@@ -243,13 +287,13 @@ def _unzip(data: bytes, name: str) -> bytes:
             if entries[0].compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
                 raise HybridLabError(f"{name} is packed in an unusual way: hand in the notebook without a zip", "zip")
             with archive.open(entries[0]) as file:
-                packed = file.read(MOST_BYTES + 1)
+                packed = file.read(MOST_TO_READ + 1)
     except HybridLabError:
         raise
     except BAD_ZIP:
         raise HybridLabError(f"{name} is damaged, or needs a password: hand in the notebook without a zip", "zip") from None
-    if len(packed) > MOST_BYTES:
-        limit = f"a notebook of more than {MOST_BYTES / 1e6:g} MB"
+    if len(packed) > MOST_TO_READ:
+        limit = f"a notebook of more than {MOST_TO_READ / 1e6:g} MB"
         raise HybridLabError(f"{name} holds {limit}: `hybridlab pack` writes a small one without outputs", "too-large")
     return packed
 
