@@ -312,11 +312,15 @@ def _crossing_links(mesh: Mesh, layout: Layout, node: int, closed: bool = True) 
     return crossing(pipelines), crossing(rings)
 
 
+SMALL = 6  # the largest K x D x M of the sizes that are tried with every seed
+
+
 def _meshes(rng: np.random.Generator) -> Iterator[Case]:
-    """Yield all sizes up to K = 6, D = 5, M = 6, from the smallest to the largest, and then five larger random sizes."""
-    sizes = sorted(product(range(1, 7), range(1, 6), range(1, 7)), key=lambda size: (np.prod(size), size))
-    sizes += [(int(rng.integers(3, 9)), int(rng.integers(2, 8)), int(rng.integers(7, 11))) for _ in range(5)]
-    for size in sizes:
+    """Yield all sizes with K, D and M up to 3 and a product up to 6, and 40 random larger sizes, from the smallest to the largest."""
+    small, large = product(range(1, 4), repeat=3), product(range(1, 9), range(1, 8), range(1, 12))
+    fixed = [size for size in small if np.prod(size) <= SMALL]
+    drawn = rng.permutation([size for size in large if np.prod(size) > SMALL])[:40].tolist()
+    for size in sorted([*fixed, *map(tuple, drawn)], key=lambda size: (np.prod(size), size)):
         stages, replicas, microbatches = size
         yield Case(size, f"{counted(stages, 'stage')}, {counted(replicas, 'replica')} and {counted(microbatches, 'microbatch')}")
 

@@ -120,8 +120,10 @@ def judge_one_f_one_b(orders: Orders, devices: int, microbatches: int) -> Feedba
 
 
 def sizes_of_pipelines(rng: np.random.Generator) -> Iterator[Case]:
-    """Yield all sizes from 1 device and 1 microbatch up to 8 devices and 12 microbatches."""
-    for devices, microbatches in sorted(product(range(1, 9), range(1, 13)), key=lambda size: (size[0] * size[1], size)):
+    """Yield all sizes up to 3 devices and 4 microbatches, and 28 random sizes up to 12 and 24, from the smallest to the largest."""
+    small, large = (set(product(range(1, devices), range(1, microbatches))) for devices, microbatches in ((4, 5), (13, 25)))
+    drawn = rng.permutation(sorted(large - small))[:28].tolist()
+    for devices, microbatches in sorted([*small, *map(tuple, drawn)], key=lambda size: (size[0] * size[1], size)):
         yield Case((devices, microbatches), f"{counted(devices, 'device')} and {counted(microbatches, 'microbatch')}")
 
 
