@@ -324,7 +324,7 @@ def test_a_notebook_that_ends_every_worker_gets_no_more_workers_for_its_next_tas
     attempts = Attempts(Budget(Limits()))
     cells = [CodeCell(f"ends({number})") for number in range(2 * MOST_WORKERS)]
     players = [Player(cells, lab_spec("lab02"), Ends, attempts) for _ in range(3)]
-    assert [player.play() for player in players for _ in range(3)] == [None] * 9
+    assert {player.play().code for player in players for _ in range(3)} == {"ended"}
     assert len(started) == MOST_WORKERS
 
 

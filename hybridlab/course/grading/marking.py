@@ -88,11 +88,12 @@ class Attempts:
     started: int = 0
     left_out: dict[int, tuple[str, str]] = field(default_factory=dict)
 
-    def over(self) -> str:
-        """Return a sentence that says why no more workers are started; an empty text if another one may start."""
+    def over(self) -> Feedback | None:
+        """Return the feedback on the tasks that are left if no more workers are started; None if another one may start."""
         if self.started >= MOST_WORKERS:
-            return f"cells of this notebook have crashed or run too long, so {MOST_WORKERS} processes were started for it"
-        return self.budget.all_used()
+            return wrong("ended", f"not tried: cells of this notebook have crashed or run too long in {MOST_WORKERS} processes")
+        spent = self.budget.all_used()
+        return wrong("too-slow", f"not tried: {spent}") if spent else None
 
 
 class Player:
@@ -116,10 +117,10 @@ class Player:
         self._outcome: Outcome | None = None
         self._before = LAB  # the index of the cell that ran last
 
-    def play(self) -> Outcome | None:
+    def play(self) -> Outcome | Feedback:
         """Return the outcome of the cells in a living worker. Without such a worker, start one and run the cells.
 
-        Return None if no more workers may start, see ``Attempts.over``.
+        Return the feedback on the tasks that are left if no more workers may start, see ``Attempts.over``.
 
         Raises
         ------
@@ -129,8 +130,8 @@ class Player:
         if self._outcome is not None and self._outcome.session.alive and self._outcome.session.busy:
             self._outcome.session.close()  # a function of the student still runs in this worker, perhaps for ever
         while self._outcome is None or not self._outcome.session.alive:
-            if self._attempts.over():
-                return None
+            if over := self._attempts.over():
+                return over
             self._attempts.started += 1
             self._outcome = Outcome(self._open())
             self._run_cells(self._outcome)
@@ -275,18 +276,23 @@ def _mark_task(
 ) -> TaskMark:
     """Judge the last answer that the cells hand in for a task, and return the mark."""
     outcome = player.play()
+    if isinstance(outcome, Feedback):
+        return _marked(task, outcome, None, [], seed)
     attempts.budget.begin(task.key)
-    answers = [hand_in for hand_in in outcome.handed.get(task.key, []) if _is_answer(hand_in.answer)] if outcome else []
+    answers = [hand_in for hand_in in outcome.handed.get(task.key, []) if _is_answer(hand_in.answer)]
     remarks = []
     # no remark if one cell hands in several answers, as in a loop
     if len({hand_in.cell for hand_in in answers}) > 1:
         remarks.append(f"handed in {len(answers)} times: the last answer counts, in {cell_number(answers[-1].cell)}")
-    if outcome is None:
-        feedback, credit = wrong("too-slow", f"not tried: {attempts.over()}"), None
-    elif answers:
-        feedback, credit = _judge(task, asked, player, answers[-1], seed)
+    if answers:
+        feedback, credit = _judge(task, asked, player, outcome, answers[-1], seed)
     else:
         feedback, credit = _nothing_handed_in(task, asked, outcome, cells, spec), None
+    return _marked(task, feedback, credit, remarks, seed)
+
+
+def _marked(task: Task, feedback: Feedback, credit: PartialCredit | None, remarks: list[str], seed: int | None) -> TaskMark:
+    """Return the mark of a task from the feedback on its answer."""
     if credit:
         remarks.append(f"partial credit: {credit.reached}")
     share = 1.0 if feedback.passed else credit.share if credit else 0.0
@@ -305,10 +311,12 @@ def _not_graded(task: Task, why: Exception, seed: int | None) -> TaskMark:
     return TaskMark(task.key, task.title, 0.0, float(task.points), code, (message,), (), seed)
 
 
-def _judge(task: Task, asked: Instance, player: Player, hand_in: HandIn, seed: int | None) -> tuple[Feedback, PartialCredit | None]:
+def _judge(
+    task: Task, asked: Instance, player: Player, outcome: Outcome, hand_in: HandIn, seed: int | None
+) -> tuple[Feedback, PartialCredit | None]:
     """Judge an answer. Return the feedback, and the partial credit of a wrong answer (None if there is no credit)."""
-    answer, outcome = hand_in.answer, player.play()
-    if task.kind != "build" or not isinstance(answer, Function) or outcome is None:
+    answer = hand_in.answer
+    if task.kind != "build" or not isinstance(answer, Function):
         feedback = check_with(task, asked, answer)
         return feedback, None if feedback.passed else task.credit_for(feedback.code)
     build = asked.data
