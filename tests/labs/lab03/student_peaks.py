@@ -186,8 +186,9 @@ def half_each(orders: list[str]) -> list[float]:
 
 def stage_of_one_digit(orders: list[str]) -> list[int]:
     held, most = [0] * len(orders), [0] * len(orders)
+    line_of = {line[0]: place for place, line in reversed([*enumerate(orders)])}
     for op in " ".join(orders).split():
-        device = int(op[0])
+        device = line_of[op[0]]
         held[device] += ("F" in op) - ("B" in op or "W" in op)
         most[device] = max(most[device], held[device])
     return most

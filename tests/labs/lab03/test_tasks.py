@@ -297,7 +297,8 @@ def test_the_cases_can_run_and_have_every_edge(seed: int) -> None:
         kinds |= {op.kind for op in schedule.ops}
         assert ("W" in lines[0]) == ("split" in case.words)
         assert schedule.paths == (tuple(range(schedule.devices)),), "stage d on device d"
-    assert {(1, 1), (1, 3), (2, 1), (4, 3), (11, 12)} < sizes, "one device, one microbatch, fewer microbatches than devices"
+    assert {(1, 1), (1, 3), (2, 1), (3, 2)} < sizes, "one device, one microbatch, fewer microbatches than devices"
+    assert any(devices > 10 < microbatches for devices, microbatches in sizes), "numbers of two digits"
     assert set(kinds) == set("FBIW")
     assert alone == 2
 

@@ -245,6 +245,11 @@ def _one_digit(*op: Any) -> dict[str, float]:
     return {needed[: needed.index(kind) + 2]: late for needed, late in _needs(*op).items() for kind in "FB" if kind in needed}
 
 
+def _third_character(*op: Any) -> dict[str, float]:
+    """Return the needs of an operation whose microbatch is taken to be its third character: 1 for 0F10, and F for 10F0."""
+    return {needed[: needed.index(kind) + 1] + op[0][2]: late for needed, late in _needs(*op).items() for kind in "FB" if kind in needed}
+
+
 def _clock(needs: Needs, in_order: bool, one_at_a_time: bool) -> Clock:
     """Return a simulator with a wrong rule.
 
@@ -380,6 +385,11 @@ MISTAKES = (
         "one-digit",
         "you read only one digit of the microbatch: 0F10 is the forward of microbatch 10",
         _clock(_one_digit, in_order=True, one_at_a_time=True),
+    ),
+    KnownMistake(
+        "one-digit",
+        "you take the third character of an operation for its microbatch: in 10F0 the third character is the letter, and in 0F10 it is 1",
+        _clock(_third_character, in_order=True, one_at_a_time=True),
     ),
 )
 

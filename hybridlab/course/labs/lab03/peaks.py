@@ -12,7 +12,6 @@ from hybridlab.costs import Costs
 from hybridlab.course.checking.builds import Case, KnownMistake
 from hybridlab.course.checking.maps import REVERSED, Map, like, scaled, shifted, taken_from
 from hybridlab.course.checking.twists import Example, Twist
-from hybridlab.errors import HybridLabError
 from hybridlab.schedule import Op, Schedule
 from hybridlab.schedules import build
 from hybridlab.simulation import simulate
@@ -29,23 +28,34 @@ def orders_to_count(rng: np.random.Generator) -> Iterator[Case]:
     yield _peaks_case(str(build("gpipe", 2, 3)), "GPipe", 2, 3)
     yield _peaks_case(LATE_PEAK, "an order", 1, 3)
     yield _peaks_case(TWO_RUNS, "an order", 1, 5)
-    for devices, microbatches in ((1, 3), (2, 1), (2, 2), (3, 2), (2, 4), (3, 4), (4, 3)):
+    for devices, microbatches in ((1, 3), (2, 1), (3, 2), (2, 4), _drawn_size(rng, 4), _drawn_size(rng, 6)):
         for name, title in (("gpipe", "GPipe"), ("1f1b", "1F1B"), ("zb-h1", "1F1B with split backwards")):
             yield _peaks_case(str(build(name, devices, microbatches)), title, devices, microbatches)
-    for size in range(2, 18):
-        for backward in ("B", "IW"):
-            devices, microbatches = int(rng.integers(1, min(size, 5))), int(rng.integers(1, min(size, 7)))
+    for largest in range(3, 16):
+        for backward in ("IW", "B"):
+            devices, microbatches = int(rng.integers(1, min(largest, 5))), int(rng.integers(2, min(largest, 7)))
             title = "an order with split backwards" if backward == "IW" else "an order"
             yield _peaks_case(_random_order(rng, devices, microbatches, backward), title, devices, microbatches)
     yield _peaks_case(RISING, "an order with split backwards", 2, 3)
-    yield _peaks_case(str(build("1f1b", 11, 12)), "1F1B", 11, 12)
-    yield _some_lines(str(build("1f1b", 4, 5)), (2,), "the line of device 2 of 1F1B of 4 devices and 5 microbatches")
-    yield _some_lines(str(build("zb-h1", 4, 5)), (1, 3), "the lines of devices 1 and 3 of 1F1B with split backwards of 4 devices")
+    yield _peaks_case(str(build("1f1b", 11, two_digits := int(rng.integers(12, 17)))), "1F1B", 11, two_digits)
+    devices, microbatches = _drawn_size(rng, 4)
+    yield _some_lines(str(build("1f1b", devices, microbatches)), (2,), f"the line of device 2 of 1F1B of {_size(devices, microbatches)}")
+    title = f"the lines of devices 1 and 3 of 1F1B with split backwards of {_size(devices, microbatches)}"
+    yield _some_lines(str(build("zb-h1", devices, microbatches)), (1, 3), title)
+
+
+def _drawn_size(rng: np.random.Generator, least: int) -> tuple[int, int]:
+    """Return random numbers of devices and microbatches, of which the smallest are ``least`` and ``least`` - 1."""
+    return int(rng.integers(least, least + 4)), int(rng.integers(least - 1, least + 6))
+
+
+def _size(devices: int, microbatches: int) -> str:
+    return f"{counted(devices, 'device')} and {counted(microbatches, 'microbatch')}"
 
 
 def _peaks_case(text: str, title: str, devices: int, microbatches: int) -> Case:
     lines = [line.partition(": ")[2] for line in text.splitlines()]
-    return Case((lines,), f"{title} of {counted(devices, 'device')} and {counted(microbatches, 'microbatch')}")
+    return Case((lines,), f"{title} of {_size(devices, microbatches)}")
 
 
 def _some_lines(text: str, devices: tuple[int, ...], words: str) -> Case:
@@ -84,17 +94,14 @@ def _most_held(change: Mapping[str, float]) -> Callable[[list[str]], list[float]
 
 
 def _formula(orders: list[str]) -> list[int]:
-    """Return the peaks of 1F1B, min(K - d, M). Refuse orders of one device, because other mistakes give the same peak for them."""
-    if len(orders) == 1:
-        raise HybridLabError("for one device other mistakes give the same peak as the formula, 1", "outside-the-formula")
+    """Return the peaks of 1F1B, min(K - d, M)."""
     return [min(len(orders) - device, line.count("F")) for device, line in enumerate(orders)]
 
 
-def _none_at_first(orders: list[str]) -> list[int]:
-    """Return a peak of 0 for the first case, a forward and its backward. Refuse later cases: other mistakes give the same peaks there."""
-    if orders != ["0F0 0B0"]:
-        raise HybridLabError("only the case of one forward and its backward shows this mistake", "outside-the-first-case")
-    return [0]
+def _before_each_forward(orders: list[str]) -> list[float]:
+    """Return for each line the most activations that its device holds directly before a forward."""
+    steps = [[-1 if "B" in op or "W" in op else int("F" in op) for op in line.split()] for line in orders]
+    return [max(held - 1 for held, step in zip(np.cumsum(line).tolist(), line, strict=True) if step == 1) for line in steps]
 
 
 @cache
@@ -117,6 +124,11 @@ MISTAKES = (
         _most_held({"F": 1, "B": -1, "I": -1}),
     ),
     KnownMistake(
+        "frees-at-input-gradient",
+        "your function frees activations at I and again at W: the input gradient I frees nothing, and the weight gradient W frees one",
+        _most_held({"F": 1, "B": -1, "I": -1, "W": -1}),
+    ),
+    KnownMistake(
         "half-a-unit",
         "your function frees half at I and half at W: I frees nothing, because W still needs the activations, and W frees one",
         _most_held({"F": 1, "B": -1, "I": -0.5, "W": -0.5}),
@@ -130,7 +142,7 @@ MISTAKES = (
         "one-too-low",
         "your peak is too low: a device holds the activations from the start of a forward to the end of its backward; add the forward "
         "first, then compare with the largest number so far",
-        _none_at_first,
+        _before_each_forward,
         under={"places-left": "a forward takes a place until its backward ends: take the place first, then compare with the fewest so far"},
     ),
     KnownMistake(
@@ -167,6 +179,12 @@ MISTAKES = (
         "one-peak-for-all",
         "your function takes the largest peak for all devices: each device has a peak of its own, so begin again for each line",
         lambda orders: [max(_held(orders))] * len(orders),
+    ),
+    KnownMistake(
+        "one-peak-for-all",
+        "your function compares each device with the peaks of the devices before it: each device has a peak of its own, so begin again for "
+        "each line",
+        lambda orders: np.maximum.accumulate(_held(orders)).tolist(),
     ),
     KnownMistake(
         "reversed",
