@@ -1,5 +1,10 @@
-"""Use a student's functions in later labs. When a function passes its check, ``save`` writes the function to a file. ``part`` loads it."""
+"""Use a student's functions in later labs. When a function passes its check, ``save`` writes the function to a file. ``part`` loads it.
 
+A file can hold a function of the notebook (written with ``def`` or ``lambda``), or an object of a class of the notebook that can be called,
+with everything that they use. It cannot hold a value that Python code cannot write, such as an array or a random generator.
+"""
+
+import ast
 import builtins
 import importlib.util
 import inspect
@@ -8,7 +13,8 @@ import symtable
 import sys
 import textwrap
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
@@ -104,16 +110,17 @@ def save(name: str, function: Callable[..., Any], then: str = "") -> str:
     Parameters
     ----------
     name : str
-        The name of the function.
+        The name that the task gives to the function. The function in the notebook can have another name, or none.
     function : callable
-        The function of the student.
+        The function of the student, or an object that can be called.
     then : str
         Python code for the end of the file. It can replace the function by a changed function with the same name.
     """
     path = folder() / f"{name}.py"
+    function = function.function if isinstance(function, Part) and function.function else function
     try:
         title = f'"""{name}, saved when its check passed. `part` finds it here."""'
-        text = f"{title}\n\n{source_of(function)}" + (f"\n\n{then}\n" if then else "")
+        text = f"{title}\n\n{source_of(function, name)}" + (f"\n\n{then}\n" if then else "")
         # The file must run without the notebook. If it does not, the student learns it now, and not in a later lab.
         exec(compile(text, path.name, "exec"), {"__name__": name})  # noqa: S102 - the student's own code
         path.parent.mkdir(exist_ok=True)
@@ -127,8 +134,8 @@ def save(name: str, function: Callable[..., Any], then: str = "") -> str:
     return f"saved as {path.as_posix()}, where `part` finds it"
 
 
-def source_of(function: Callable[..., Any]) -> str:
-    """Return the text of a module with the source of a function and of everything in its notebook that the function uses.
+def source_of(function: Callable[..., Any], name: str) -> str:
+    """Return the text of a module that defines ``name`` as a function, with everything in its notebook that the function uses.
 
     Raises
     ------
@@ -137,32 +144,72 @@ def source_of(function: Callable[..., Any]) -> str:
     """
     imports: dict[str, str] = {}
     pieces: dict[str, str] = {}
-    _collect(function, imports, pieces)
+    _add(name, function, {"__name__": function.__module__}, imports, pieces)
     return "\n\n".join(["\n".join(sorted(imports.values())), *pieces.values()]).lstrip() + "\n"
 
 
-def _collect(function: Any, imports: dict[str, str], pieces: dict[str, str]) -> None:
-    """Add the source of a function or class, and of everything that it uses, to ``pieces``, and its imports to ``imports``."""
-    name = function.__name__
-    if name in pieces:
-        return
+def _collect(name: str, function: Any, imports: dict[str, str], pieces: dict[str, str]) -> None:
+    """Add code that defines a function or class as ``name``, and everything that it uses, to ``pieces``, and its imports to ``imports``."""
     # A variable of an outer function exists only while that function runs, so the file cannot define it.
     if getattr(function, "__closure__", None):
         raise HybridLabError(
             f"it uses {', '.join(function.__code__.co_freevars)} of the function around it; make it an argument", "not-saved"
         )
+    own, source = _source_of(name, function)
+    pieces[own] = ""  # a function may call itself
+    # A function has a dict of its global names. A class has no such dict, so the dict of a method, or else of the module, is used.
+    inner = [inspect.unwrap(function), *vars(function).values()]
+    there = next((each.__globals__ for each in inner if inspect.isfunction(each)), None) or vars(sys.modules[function.__module__])
+    for used in _globals_in(source):
+        if used != own and used in there and used not in imports and used not in pieces:
+            _add(used, there[used], there, imports, pieces)
+    del pieces[own]
+    pieces[own] = source  # a dict keeps the order of insertion, so the function stands after everything that it uses
+    if own != name:
+        if name in pieces or name in imports:
+            raise HybridLabError(f"it uses another function {name}; give this name to the function that you hand in", "not-saved")
+        pieces[name] = f"{name} = {own}\n"
+
+
+def _source_of(name: str, value: Any) -> tuple[str, str]:
+    """Return the name that the code of a function or class of the notebook defines, and this code. A lambda gets the name ``name``."""
+    inner = inspect.unwrap(value)
+    # Before Python 3.13, inspect finds the methods of a notebook's class, but not the class itself.
+    functions = [inner] if inspect.isfunction(inner) else [each for each in vars(value).values() if inspect.isfunction(each)]
+    for function in functions:
+        with suppress(OSError, SyntaxError):
+            lines, _ = inspect.findsource(function)
+            found = [node for node in ast.walk(ast.parse("".join(lines))) if _defines(node, value, function.__code__.co_firstlineno)]
+            if found and isinstance(found[0], ast.Lambda):
+                return name, f"{name} = ({_source_of_lambda(found, function, ''.join(lines))})\n"
+            if found:
+                return value.__name__, textwrap.dedent("".join(lines[_first_line(found[0]) - 1 : getattr(found[0], "end_lineno", None)]))
     try:
-        source = textwrap.dedent(inspect.getsource(function))
+        return value.__name__, textwrap.dedent(inspect.getsource(value))
     except (OSError, TypeError):
         raise HybridLabError(f"the source of {name} is not known", "no-source") from None
-    pieces[name] = ""  # a function may call itself
-    # A function has a dict of its global names. A class has no such dict, so the names of its module are used.
-    there = function.__globals__ if inspect.isfunction(function) else vars(sys.modules[function.__module__])
-    for used in _globals_in(source):
-        if used != name and used in there and used not in imports and used not in pieces:
-            _add(used, there[used], there, imports, pieces)
-    del pieces[name]
-    pieces[name] = source  # a dict keeps the order of insertion, so the function stands after everything that it uses
+
+
+def _defines(node: Any, value: Any, line: int) -> bool:
+    """Return whether a node defines a value. ``line`` is the line in which the function begins, or a method of the class."""
+    if isinstance(value, type):
+        return isinstance(node, ast.ClassDef) and node.name == value.__name__ and node.lineno <= line <= (node.end_lineno or 0)
+    return isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)) and _first_line(node) == line
+
+
+def _first_line(node: Any) -> int:
+    """Return the line of a definition's first decorator, or of the definition itself if it has none."""
+    lines: list[int] = [node.lineno, *(each.lineno for each in getattr(node, "decorator_list", ()))]
+    return min(lines)
+
+
+def _source_of_lambda(nodes: Iterable[ast.AST], function: Any, text: str) -> str:
+    """Return the source of a lambda. If one line has several lambdas, their bytecode tells which of them it is."""
+    written = [ast.get_source_segment(text, node) or "" for node in nodes if isinstance(node, ast.Lambda)]
+    codes = {source: eval(f"({source})", {}).__code__ for source in written}  # noqa: S307 - this makes the lambda, and does not call it
+    own = function.__code__
+    alike = [source for source, code in codes.items() if (code.co_code, code.co_consts) == (own.co_code, own.co_consts)]
+    return next(iter(alike or written))
 
 
 def _add(name: str, value: Any, there: dict[str, Any], imports: dict[str, str], pieces: dict[str, str]) -> None:
@@ -180,21 +227,37 @@ def _add(name: str, value: Any, there: dict[str, Any], imports: dict[str, str], 
             _add(otherwise, value.function, there, imports, pieces)
         pieces[name] = f"{name} = part({value.name!r}, otherwise={otherwise if otherwise.isidentifier() else None})\n"
     # Only functions and classes of the notebook need their source in the file. All others can be imported.
-    elif getattr(value, "__module__", None) == there.get("__name__") and (inspect.isfunction(value) or inspect.isclass(value)):
-        _collect(value, imports, pieces)
+    elif getattr(value, "__module__", None) == there.get("__name__") and (inspect.isclass(value) or _is_function(value)):
+        _collect(name, value, imports, pieces)
     elif hasattr(value, "__module__") and hasattr(value, "__qualname__"):
         imports[name] = _import(value.__module__, value.__qualname__, name)
     else:
-        written = repr(value)
-        # The repr of a value can be written to the file if it is Python code for an equal value. This is not so for an array or a random
-        # generator.
-        try:
-            alike = eval(written, {}) == value  # noqa: S307 - the repr of a value of the student's own notebook
-        except Exception:
-            alike = False
-        if alike is not True:
-            raise HybridLabError(f"it uses {name} of the notebook, which cannot be written as code; make it an argument", "not-saved")
-        pieces[name] = f"{name} = {written}\n"
+        kind = type(value)
+        if kind.__module__ == there.get("__name__") and not _is_code(repr(value), value):
+            _add(kind.__name__, kind, there, imports, pieces)
+            state = _as_code(name, vars(value))
+            pieces[name] = f"{name} = object.__new__({kind.__name__})\nvars({name}).update({state})\n"
+        else:
+            pieces[name] = f"{name} = {_as_code(name, value)}\n"
+
+
+def _is_function(value: Any) -> bool:
+    return inspect.isfunction(inspect.unwrap(value))  # such as a function with a decorator of functools
+
+
+def _as_code(name: str, value: Any) -> str:
+    """Return Python code for a value with a name. Raise an error if there is no such code."""
+    if not _is_code(written := repr(value), value):
+        raise HybridLabError(f"it uses {name} of the notebook, which cannot be written as code; make it an argument", "not-saved")
+    return written
+
+
+def _is_code(written: str, value: Any) -> bool:
+    """Return whether a text is Python code for a value. The repr of an array or of a random generator is no such code."""
+    try:
+        return bool(eval(written, {}) == value)  # noqa: S307 - the repr of a value of the student's own notebook
+    except Exception:
+        return False
 
 
 def _import(module: str, name: str, alias: str) -> str:

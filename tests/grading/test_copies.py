@@ -478,7 +478,7 @@ def test_pack_refuses_what_could_not_be_handed_in(tmp_path: Path) -> None:
     for content, code_of_error in (
         ("no notebook", "not-json"),
         ('{"a": 1}', "not-a-notebook"),
-        (json.dumps({"nbformat": 4, "cells": [markdown]}), "empty-notebook"),
+        (json.dumps({"nbformat": 4, "cells": [{**markdown, "source": "x"}]}), "empty-notebook"),
         (json.dumps({"nbformat": 4, "cells": [code, markdown]}), "too-large"),
         (json.dumps({"nbformat": 4, "cells": [code] * 2001}), "too-large"),
     ):

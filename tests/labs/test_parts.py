@@ -20,14 +20,13 @@ def one_f_one_b(devices, microbatches):
 HELPERS = """
 import numpy as np
 from itertools import chain as joined
-from hybridlab import Op
 FORWARD, BACKWARD = "F", "B"
 
 def line_of(device, devices, microbatches):
     ahead = int(np.minimum(devices - 1 - device, microbatches))
     warmup = [[f"{device}{FORWARD}{mb}"] for mb in range(ahead)]
     pairs = [[f"{device}{FORWARD}{mb + ahead}"] * (mb + ahead < microbatches) + [f"{device}{BACKWARD}{mb}"] for mb in range(microbatches)]
-    return " ".join(str(Op.parse(op)) for op in joined(*warmup, *pairs))
+    return " ".join(op for op in joined(*warmup, *pairs))
 """
 
 
@@ -63,7 +62,6 @@ def test_a_function_that_passes_is_saved_with_all_that_it_uses(parts: Path) -> N
     assert repr(mine) == f"one_f_one_b: your own, from {parts.as_posix()}/one_f_one_b.py"
     written = (parts / "one_f_one_b.py").read_text()
     assert [written.count(text) for text in ("import numpy as np", "from itertools import chain as joined", "FORWARD = 'F'")] == [1, 1, 1]
-    assert "from hybridlab import Op" in written
     assert check("lab02.t5", mine.function).passed, "the file can be handed in, too"
 
 
@@ -98,11 +96,30 @@ def test_a_wrong_function_a_solution_and_a_graded_one_are_not_saved(parts: Path)
     assert not parts.exists()
 
 
-def test_a_right_function_with_another_name_is_not_saved_and_the_feedback_says_so(parts: Path) -> None:
-    verdict = check("lab02.t5", in_notebook(HELPERS, ONE_F_ONE_B.replace("one_f_one_b", "mine"), name="mine"))
+LINES = "[line_of(device, devices, microbatches) for device in range(devices)]"
+BY_OTHER_NAMES = [
+    ONE_F_ONE_B.replace("one_f_one_b", "mine"),
+    f"mine, other = (lambda a, b: [b]), (\n    lambda devices, microbatches:\n        {LINES})\nmine = other",
+    f"mine, other = lambda devices, microbatches: {LINES}, lambda devices, microbatches: []",
+    "import functools\n@functools.cache\n" + ONE_F_ONE_B.strip().replace("one_f_one_b", "mine"),
+    f"class Mine:\n    base = 0\n    def __init__(self): self.calls = self.base\n    def __call__(self, devices, microbatches):\n"
+    f"        self.calls += 1\n        return {LINES}\nmine = Mine()",
+]
+
+
+@in_turn("source", BY_OTHER_NAMES)
+def test_a_right_answer_is_saved_under_the_name_of_the_task(source: str) -> None:
+    verdict = check("lab02.t5", in_notebook(HELPERS, source, name="mine"))
     assert verdict.passed
-    assert verdict.messages[-1] == "not saved for later labs: give your function the name one_f_one_b"
-    assert not parts.exists()
+    assert verdict.messages[-1].startswith("saved as ")
+    assert part("one_f_one_b", otherwise=max)(2, 2) == ["0F0 0F1 0B0 0B1", "1F0 1B0 1F1 1B1"]
+    (folder() / "one_f_one_b.py").unlink()
+
+
+def test_two_functions_with_the_name_of_the_task_are_not_saved(parts: Path) -> None:
+    verdict = check("lab02.t5", in_notebook(HELPERS, ONE_F_ONE_B, "def mine(K, M): return one_f_one_b(K, M)", name="mine"))
+    assert verdict.messages[-1].startswith("not saved for later labs: it uses another function one_f_one_b")
+    assert not (parts / "one_f_one_b.py").exists()
 
 
 def test_a_function_inside_another_is_not_saved() -> None:
@@ -153,15 +170,19 @@ def test_a_folder_that_cannot_be_written_is_named(parts: Path) -> None:
         ("def f(x):\n    def inner():\n        return BASE\n    return inner()", ["BASE = 3"]),
         ("def f(m):\n    BASE = m\n    return BASE", []),
         ("def f(x):\n    return C().value", ["class C"]),
+        ("def f(x):\n    return Op.parse(x)", ["from hybridlab import Op"]),
+        ("def f(x):\n    return D().value()", ["class D", "BASE = 3"]),
+        ("k, h = lambda x: BASE, g\ndef f(x):\n    return k(x) + h(x)", ["k = (lambda x: ", "h = g", "def g(x)", "BASE = 3"]),
     ],
 )
 def test_the_names_that_a_function_uses_come_along(source: str, used: list[str]) -> None:
-    before = "import math, math as m\nm.Any = int\nBASE = 3\ndef g(x): return BASE\nclass C:\n    value = 1\n"
+    before = "import math, math as m\nfrom hybridlab import Op\nm.Any = int\nBASE = 3\ndef g(x): return BASE\nclass C:\n    value = 1\n"
+    before += "class D:\n    def value(self): return BASE\n"
     function = in_notebook(before, source, name="f")
     try:
-        text = source_of(function)
+        text = source_of(function, "f")
     except hybridlab.HybridLabError:
-        assert "class C" in used, "older Pythons do not find the source of a class in a notebook"
+        assert "class C" in used, "older Pythons do not find the source of a class without methods in a notebook"
         return
     assert all(line in text for line in used)
     assert text.count("import") + text.count("BASE =") - ("BASE = m" in text) == sum("import" in line or "BASE" in line for line in used)

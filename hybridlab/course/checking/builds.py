@@ -23,6 +23,7 @@ from hybridlab.course.checking.checking import Feedback, Instance, PartialCredit
 from hybridlab.course.checking.drawing import Renaming
 from hybridlab.course.checking.maps import refuse_change
 from hybridlab.course.checking.twists import Example, Twist, variants
+from hybridlab.course.checking.uses import without_library
 from hybridlab.course.parts import save
 from hybridlab.course.results import is_stub
 from hybridlab.errors import HybridLabError
@@ -203,6 +204,11 @@ class Build:
                 f"the answer is a function {self.signature}: give its name without quotes and brackets, not {short_repr(function)}",
                 "not-a-function",
             )
+        feedback = self._check_with_twist(function, seed)
+        return feedback if self.library else without_library(feedback, function)
+
+    def _check_with_twist(self, function: Callable[..., Any], seed: int) -> Feedback:
+        """Return the feedback on a function for this student's task, which can have a twist."""
         if self.twist is None or self.untwisted is None:
             return self._check(function, seed)
         if (feedback := self._check(self.twist.undo(function), seed)).passed:
@@ -418,15 +424,13 @@ def save_if_passed(feedback: Feedback, build: Build, function: Any, then: str = 
     build : Build
         The build that the function was written for.
     function : callable
-        The function. A function with the name ``solution`` is not saved.
+        The function. A function with the name ``solution`` is not saved. Every other one is saved under the name of the task.
     then : str
         Python code that is written at the end of the file.
     """
-    name = getattr(function, "__name__", "")
-    if not feedback.passed or name == SOLUTION:
+    if not feedback.passed or getattr(function, "__name__", "") == SOLUTION:
         return feedback
-    saved = save(name, function, then) if name == build.name else f"not saved for later labs: give your function the name {build.name}"
-    return replace(feedback, messages=(*feedback.messages, saved))
+    return replace(feedback, messages=(*feedback.messages, save(build.name, function, then)))
 
 
 def _with_most_steps(function: Callable[..., Any]) -> Callable[..., Any]:
