@@ -1,4 +1,4 @@
-"""Functions of students: called on many cases with copies of the arguments, and told what is wrong with the first case that fails."""
+"""Functions of students: called on many cases with copies of the arguments, and told what is wrong with the smallest case that fails."""
 
 import functools
 import sys
@@ -12,7 +12,7 @@ from solutions import solutions
 
 from hybridlab import HybridLabError
 from hybridlab.course.checking.answers import plain_values, same
-from hybridlab.course.checking.builds import Build, Case, KnownMistake
+from hybridlab.course.checking.builds import PUBLIC_SEED, Build, Case, KnownMistake, order_of_calls
 from hybridlab.course.checking.checking import right, wrong
 from hybridlab.course.tasks import TASKS, Feedback, check
 
@@ -80,12 +80,63 @@ def test_a_right_function_passes_and_the_cases_are_counted() -> None:
     assert (verdict.passed, verdict.messages) == (True, ("twice as large", "right in all 5 cases, from a list of 0 to a list of 4"))
 
 
-def test_another_seed_brings_other_cases() -> None:
-    seen: dict[int, list[list[int]]] = {0: [], 1: []}
-    for seed, given in seen.items():
-        assert twice().check(lambda values, given=given: given.append(values) or doubled(values), seed).passed
-        assert given == [case.arguments[0] for case in lists(np.random.default_rng(seed))]
-    assert seen[0] != seen[1]
+def asked(seed: int) -> list[list[int]]:
+    """Return the arguments with which a right function is called."""
+    given: list[list[int]] = []
+    assert twice().check(lambda values: given.append(values) or doubled(values), seed).passed
+    return given
+
+
+def test_the_public_cases_come_in_their_order() -> None:
+    assert asked(PUBLIC_SEED) == [case.arguments[0] for case in lists(np.random.default_rng(PUBLIC_SEED))]
+
+
+def test_hidden_cases_come_in_an_order_of_their_own_for_each_seed_and_again_in_another_order() -> None:
+    orders = [tuple(len(values) for values in asked(seed)) for seed in range(1, 40)]
+    assert all(sorted(order) == [0, 0, 1, 1, 2, 2, 3, 3, 4, 4] for order in orders), "fewer than eight cases are all asked again"
+    assert len(set(orders)) > 30
+    assert {order[0] for order in orders} == {0, 1, 2, 3, 4}
+    in_the_same_order = [order for order in orders if [*dict.fromkeys(order)] == [*dict.fromkeys(order[::-1])][::-1]]
+    assert len(in_the_same_order) < 10
+    assert sorted(asked(7), key=len)[::2] == [case.arguments[0] for case in lists(np.random.default_rng(7))]
+
+
+def test_a_quarter_of_many_hidden_cases_is_asked_again() -> None:
+    for cases, calls in ((3, 6), (8, 16), (20, 28), (100, 125)):
+        order = order_of_calls(cases, seed=5)
+        assert (len(order), set(order)) == (calls, set(range(cases)))
+
+
+def replaying(seed: int) -> Callable[[Any], Any]:
+    """Return a function that counts its calls, and returns the results of the public cases in their order."""
+    results = [doubled(case.arguments[0]) for case in lists(np.random.default_rng(PUBLIC_SEED))]
+    calls: list[Any] = []
+    return lambda values: calls.append(1) or results[(len(calls) - 1) % len(results)]
+
+
+def test_a_function_that_counts_its_calls_passes_the_public_cases_alone() -> None:
+    assert twice().check(replaying(PUBLIC_SEED)).passed
+    assert not [seed for seed in range(1, 20) if twice().check(replaying(seed), seed).passed]
+
+
+def test_a_function_that_remembers_what_it_was_asked_fails_the_hidden_cases_only_when_they_come_again() -> None:
+    def remembering(values: Any) -> Any:
+        before = tuple(values) in seen
+        seen.add(tuple(values))
+        return [] if before and len(values) == 3 else doubled(values)
+
+    seen: set[tuple[int, ...]] = set()
+    assert twice().check(remembering).passed
+    seen.clear()
+    verdict = twice().check(remembering, 4)
+    assert (verdict.code, verdict.failed) == ("keeps-its-state", ("keeps-its-state",))
+    assert verdict.messages[0].startswith("when it is called again for a list of 3, after the call for a list of ")
+
+
+def test_the_smallest_hidden_case_that_fails_is_told_in_whatever_order_they_come() -> None:
+    for seed in range(1, 20):
+        verdict = twice().check(lambda values: doubled(values)[:1], seed)
+        assert verdict.messages == ("for a list of 2: there are 1 numbers",)
 
 
 def test_the_first_case_that_fails_is_told_with_its_inputs() -> None:
@@ -118,12 +169,30 @@ def test_a_wrong_function_gets_the_code_of_its_mistake(code: str, function: Any)
     assert code_of(function) == code
 
 
-def test_a_known_mistake_is_told_from_others_that_agree_in_the_first_case() -> None:
-    two = [Case(([2],), "a two"), Case(([3],), "a three")]  # 2 squared is 2 plus 2 is 2 times 2, so judge it against 3 times
-    tripled = KnownMistake("tripled", "three times", lambda values: [3 * value for value in values])
-    five = KnownMistake("plus-four", "four larger", lambda values: [value + 4 for value in values])
-    for function, code in ((tripled.result, "tripled"), (five.result, "plus-four")):
-        assert code_of(function, cases=lambda rng: two, mistakes=[tripled, five]) == code
+TRIPLED = KnownMistake("tripled", "three times", lambda values: [3 * value for value in values])
+FOUR_MORE = KnownMistake("plus-four", "four larger", lambda values: [value + 4 for value in values])
+
+
+def in_cases(*numbers: int) -> Callable[[Any], list[Case]]:
+    return lambda rng: [Case(([number],), f"a {number}", refused=number < 0) for number in numbers]
+
+
+@in_turn(
+    "code, numbers, function",
+    [
+        ("tripled", (2, 3, 4), lambda values: [3 * value for value in values]),  # where both agree in the first case
+        ("plus-four", (2, 3, 4), lambda values: [value + 4 for value in values]),
+        ("not-doubled", (2, 3, 1), lambda values: [3 * values[0] if values[0] > 1 else 7]),  # one of three failed cases is another one
+        ("not-doubled", (2, 3, 1), lambda values: [3 * values[0] if values[0] > 1 else 2]),  # a case in which the mistake fails passes
+        ("not-doubled", (2, 3, 1), lambda values: [3 * values[0] if values[0] > 1 else 1 // 0]),  # one has no result
+        ("tripled", (2, -1, 3), lambda values: [3 * value for value in values]),  # no program of a mistake refuses arguments
+        ("not-refused", (-1, 2), lambda values: [3 * value for value in values]),
+    ],
+)
+def test_a_mistake_is_named_only_if_it_explains_every_failed_case(code: str, numbers: tuple[int, ...], function: Any) -> None:
+    verdict = refused(function, cases=in_cases(*numbers), mistakes=[TRIPLED, FOUR_MORE])
+    assert verdict.code == code
+    assert verdict.messages[0].startswith(f"for a {numbers[0]}: ")
 
 
 @in_turn(
@@ -258,7 +327,7 @@ def test_what_a_function_prints_is_shown_once_for_each_case(capsys: pytest.Captu
         return [value**2 for value in values]
 
     assert refused(talks).code == "squared"
-    assert capsys.readouterr().out == "I got 0\nI got 1\n"
+    assert capsys.readouterr().out == "I got 0\nI got 1\n", "up to the first case that fails"
 
 
 def test_the_judge_gets_the_arguments_as_they_were_made() -> None:

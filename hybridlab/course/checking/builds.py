@@ -1,4 +1,4 @@
-"""Coding tasks ('builds'): the student writes a function. It is called on many cases, and the feedback describes the first failed case.
+"""Coding tasks ('builds'): the student writes a function. It is called on many cases. The feedback describes the smallest failed case.
 
 In a graded course each student does the lab's task with a small change (a 'twist'). "The task without a twist" is the task as the lab's
 notebook states it.
@@ -7,7 +7,7 @@ notebook states it.
 import inspect
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import redirect_stdout
+from contextlib import nullcontext, redirect_stdout
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from functools import cached_property, wraps
@@ -36,7 +36,8 @@ KEEPS_ITS_STATE = (
 )
 WITHOUT_THE_TWIST = "your function does the task as it stands in the text, without your own change"
 MOST_STEPS = 3_000_000  # the most lines of code that one call may execute if it may never end; they take about a second
-CASES_TO_TELL_APART = 8  # the number of cases, from the failed one on, that decide between several known mistakes
+ASKED_AGAIN = 4  # one in so many hidden cases is asked a second time
+LEAST_ASKED_AGAIN = 8  # the least number of hidden cases that are asked a second time; all, if there are fewer
 
 
 @dataclass(frozen=True)
@@ -66,6 +67,9 @@ class Case:
 @dataclass(frozen=True)
 class KnownMistake:
     """A known mistake of a coding task, with a program that makes this mistake.
+
+    A mistake explains the failed cases of a student's function if its program returns the same result in each of these cases, and a right
+    result in each case that the student's function passes.
 
     Parameters
     ----------
@@ -109,7 +113,7 @@ class Build:
         Converts the value that the function returned into the value that the judge takes. Raises a :class:`HybridLabError` for a value
         that cannot be converted.
     mistakes : sequence of KnownMistake
-        The known mistakes. The feedback names the first one whose result equals that of the student's function.
+        The known mistakes. The feedback names the first one that explains all failed cases; see :class:`KnownMistake`.
     lesson : str
         The sentence for a right function.
     fresh : bool
@@ -198,7 +202,7 @@ class Build:
         return cases if self.twist.cases is None else tuple(map(self.twist.cases, cases))
 
     def check(self, function: Any, seed: int = PUBLIC_SEED) -> Feedback:
-        """Return the feedback on a function. If the function fails a case, the feedback describes the first failed case."""
+        """Return the feedback on a function. If the function fails cases, the feedback describes the smallest of them."""
         if not callable(function):
             raise HybridLabError(
                 f"the answer is a function {self.signature}: give its name without quotes and brackets, not {short_repr(function)}",
@@ -213,9 +217,12 @@ class Build:
             return self._check(function, seed)
         if (feedback := self._check(self.twist.undo(function), seed)).passed:
             return feedback
-        missed = None if feedback.code in ENDED or self.twist.judge else self._missed(function, self.twist, self.untwisted)
+        ended = any(code in ENDED for code in feedback.failed)
+        missed = None if ended or self.twist.judge else self._missed(function, self.twist, self.untwisted)
         explanation = self.twist.explanation(own_names=feedback.drawing is not None)
-        return missed or replace(feedback, messages=tuple(filter(None, (*feedback.messages, explanation, self.example))))
+        if missed:
+            return replace(missed, failed=feedback.failed)
+        return replace(feedback, messages=tuple(filter(None, (*feedback.messages, explanation, self.example))))
 
     def _missed(self, function: Callable[..., Any], twist: Twist, untwisted: "Build") -> Feedback | None:
         """Return the feedback on a function that does the task without a twist, or makes only one of two changes. Else return None.
@@ -239,46 +246,81 @@ class Build:
 
     def _check(self, function: Callable[..., Any], seed: int) -> Feedback:
         """Return the feedback on a function for the task without a twist. A student's twist has been undone before."""
-        cases = self.public_cases if seed == PUBLIC_SEED else self._cases_of(seed)
-        passed = right(self.lesson)
-        for place, case in enumerate(cases):
-            feedback = self._tried(function, case)
-            if not feedback.passed:
-                about = (f"for {case.words}: {feedback.messages[0]}", *feedback.messages[1:])
-                mistake = None
-                if feedback.code not in ENDED:  # a function that did not end would not end in another call either
-                    if place and not self._passes_again(function, cases[0]):
-                        return wrong("keeps-its-state", KEEPS_ITS_STATE.format(cases[0].words, case.words))
-                    mistake = self._mistake(function, cases[place : place + CASES_TO_TELL_APART])
-                if mistake is None:
-                    return replace(feedback, messages=about)
-                return replace(feedback, messages=(*about, mistake.sentence), code=mistake.code)
-            passed = replace(feedback, messages=(self.lesson, *feedback.messages))
+        attempts = sorted(self._attempts(function, seed), key=lambda each: each.place)
+        failed = [each for each in attempts if not each.feedback.passed]
+        if failed:
+            told = next((each.feedback for each in failed if each.feedback.code == "keeps-its-state"), None)
+            return replace(told or self._described(attempts, failed[0]), failed=tuple(each.feedback.code for each in failed))
         used = next((name for name in self.without if name in names_in(function)), None)
         if used:
             return wrong("not-your-own", f"your results are right, but the library computes them: write your function without `{used}`")
-        tried = f"right in all {counted(len(cases), 'case')}, from {cases[0].words} to {cases[-1].words}"
-        return replace(passed, messages=(*passed.messages, tried))
+        first, last = attempts[0], attempts[-1]
+        tried = f"right in all {counted(last.place + 1, 'case')}, from {first.case.words} to {last.case.words}"
+        return replace(last.feedback, messages=(self.lesson, *last.feedback.messages, tried))
+
+    def _described(self, attempts: Sequence["Attempt"], smallest: "Attempt") -> Feedback:
+        """Return the feedback on the smallest failed case. It names a known mistake only if this mistake explains all failed cases."""
+        feedback = smallest.feedback
+        about = (f"for {smallest.case.words}: {feedback.messages[0]}", *feedback.messages[1:])
+        mistake = None if smallest.case.refused else self._mistake(attempts)
+        if mistake is None:
+            return replace(feedback, messages=about)
+        return replace(feedback, messages=(*about, mistake.sentence), code=mistake.code)
 
     def codes(self, function: Callable[..., Any], seed: int = PUBLIC_SEED) -> Iterator[str]:
-        """Yield the judge's code for each case that a function fails. Partial credit depends on these codes, not on known mistakes."""
+        """Yield the judge's code for each case that a function fails. Partial credit depends on these codes, not on known mistakes.
+
+        ``check`` returns the same codes as ``Feedback.failed``.
+        """
         untwisted = self.twist.undo(function) if self.twist else function
-        for case in self.public_cases if seed == PUBLIC_SEED else self._cases_of(seed):
-            feedback = self._tried(untwisted, case)
-            if not feedback.passed:
-                yield feedback.code
-            if feedback.code in ENDED:
-                break
+        return (each.feedback.code for each in self._attempts(untwisted, seed) if not each.feedback.passed)
+
+    def _attempts(self, function: Callable[..., Any], seed: int) -> Iterator["Attempt"]:
+        """Try a function on all cases, and yield each attempt. The public cases come in their order, from the smallest up.
+
+        Hidden cases come in an order that the seed draws, and some of them come again later. So a function cannot know a case by the
+        number of the call. After the first failed case, the case of the first call comes again: if the function fails it now, it has kept
+        something of earlier calls. The attempts end with a failed case that the function has passed before, and with a case in which the
+        function does not end.
+        """
+        cases = self.public_cases if seed == PUBLIC_SEED else self._cases_of(seed)
+        order = list(range(len(cases))) if seed == PUBLIC_SEED else order_of_calls(len(cases), seed)
+        passed, failed = set[int](), False
+        for step, place in enumerate(order):  # the loop adds a repeated case to this list
+            with redirect_stdout(StringIO()) if failed else nullcontext():  # a function's output is shown up to its first failed case
+                attempt = self._attempt(function, cases[place], place)
+            code = attempt.feedback.code
+            # with threads, a repeated case can also fail because the function depends on the time, so its own feedback is right
+            if place in passed and not attempt.feedback.passed and code not in ENDED and not self.threads:
+                sentence = KEEPS_ITS_STATE.format(cases[place].words, cases[order[step - 1]].words)
+                yield replace(attempt, feedback=wrong("keeps-its-state", sentence))
+                return
+            yield attempt
+            if code in ENDED:  # a function that did not end would not end in another call either
+                return
+            if attempt.feedback.passed:
+                passed.add(place)
+            elif not failed:
+                failed = True
+                if order[0] in passed:
+                    order.insert(step + 1, order[0])
+
+    def _attempt(self, function: Callable[..., Any], case: Case, place: int) -> "Attempt":
+        """Try a function on one case, which has the index ``place`` among the cases."""
+        result: Any = None
+        try:
+            if case.refused:
+                return Attempt(place, case, self._refused(function, case))
+            result = self._result(function, case)
+            feedback = self.judge(result, *deepcopy(case.arguments))
+            feedback = feedback if self.twist is None else _in_own_names(feedback, case, self.twist)
+        except HybridLabError as why:
+            feedback = wrong(why.code or "refused", str(why))
+        return Attempt(place, case, feedback, None if feedback.passed else result)
 
     def _tried(self, function: Callable[..., Any], case: Case) -> Feedback:
         """Return the feedback on a function for one case."""
-        try:
-            if case.refused:
-                return self._refused(function, case)
-            feedback = self.judge(self._result(function, case), *deepcopy(case.arguments))
-            return feedback if self.twist is None else _in_own_names(feedback, case, self.twist)
-        except HybridLabError as why:
-            return wrong(why.code or "refused", str(why))
+        return self._attempt(function, case, 0).feedback
 
     def _refused(self, function: Callable[..., Any], case: Case) -> Feedback:
         """Return the feedback on a function for a case in which it must raise an error."""
@@ -310,36 +352,29 @@ class Build:
         untwisted = self.twist.undo(function) if self.twist else function
         return all(self._tried(untwisted, case).passed for case in self.public_cases)
 
-    def _passes_again(self, function: Callable[..., Any], case: Case) -> bool:
-        """Return whether a function passes a case again that it has already passed. It fails if earlier calls have changed its state."""
-        with redirect_stdout(StringIO()):  # the function's output has been shown in an earlier call
-            return self._tried(function, case).passed
+    def _mistake(self, attempts: Sequence["Attempt"]) -> KnownMistake | None:
+        """Return the first known mistake that explains these attempts; None if no known mistake explains them.
 
-    def _mistake(self, function: Callable[..., Any], cases: Sequence[Case]) -> KnownMistake | None:
-        """Return the known mistake that explains the first of these cases, which has failed; None if no known mistake explains it.
-
-        If several known mistakes explain the first case, the later cases decide between these mistakes.
+        A mistake's program refuses no arguments, so the attempts in which the function must raise an error are left out.
         """
-        mistakes = list(self.mistakes)
-        for case in cases:
-            agreeing = self._mistakes_in(function, case, mistakes)
-            if case is not cases[0] and not agreeing:
-                break
-            mistakes = agreeing
-            if len(mistakes) < 2:
-                break
-        return next(iter(mistakes), None)
+        # failed cases come first, because most mistakes do not explain the smallest of them
+        ordered = sorted((each for each in attempts if not each.case.refused), key=lambda each: each.feedback.passed)
+        if any(each.result is None and not each.feedback.passed for each in ordered):
+            return None
+        return next((mistake for mistake in self.mistakes if all(self._explains(mistake, each) for each in ordered)), None)
 
-    def _mistakes_in(self, function: Callable[..., Any], case: Case, mistakes: Sequence[KnownMistake]) -> list[KnownMistake]:
-        """Return those of ``mistakes`` whose programs return the same result for a case as the student's function."""
+    def _explains(self, mistake: KnownMistake, attempt: "Attempt") -> bool:
+        """Return whether a mistake's program does in one case what the student's function does: fail with the same result, or pass."""
+        given, passed = attempt.case.arguments, attempt.feedback.passed
         try:
-            if case.refused:
-                return []
-            with redirect_stdout(StringIO()):  # the function's output has been shown in an earlier call
-                result = self._result(function, case)
+            result = mistake.result(*deepcopy(given))
         except HybridLabError:
-            return []
-        return [mistake for mistake in mistakes if self._gives(mistake, case, result)]
+            return passed  # without a result, the program does not contradict a function that passes
+        try:
+            read = self.reads(result)
+            return self.judge(read, *deepcopy(given)).passed if passed else same(attempt.result, read, self.within)
+        except HybridLabError:
+            return False
 
     def accepts(self, mistake: KnownMistake) -> bool:
         """Return whether a program with a known mistake would pass the public cases. A test checks that none passes."""
@@ -349,11 +384,41 @@ class Build:
         except HybridLabError:
             return False
 
-    def _gives(self, mistake: KnownMistake, case: Case, result: Any) -> bool:
-        try:
-            return same(result, self.reads(mistake.result(*deepcopy(case.arguments))), self.within)
-        except HybridLabError:
-            return False
+
+@dataclass(frozen=True)
+class Attempt:
+    """One case on which a student's function was tried.
+
+    Parameters
+    ----------
+    place : int
+        The index of the case among the cases of the seed, from the smallest up.
+    case : Case
+        The case.
+    feedback : Feedback
+        The verdict on the function for this case.
+    result : Any
+        The function's result as the judge takes it, if the judge refused it. None if the function passed, or gave no such result.
+    """
+
+    place: int
+    case: Case
+    feedback: Feedback
+    result: Any = None
+
+
+def order_of_calls(cases: int, seed: int) -> list[int]:
+    """Return the order in which hidden cases are asked, as indices of cases: all in a drawn order, and some of them again later.
+
+    >>> order = order_of_calls(40, seed=7)
+    >>> len(order), sorted(set(order)) == list(range(40))
+    (50, True)
+    """
+    rng = np.random.default_rng((seed, cases))
+    first = rng.random(cases)  # the time of the first call for each case, as a share of the whole
+    again = rng.choice(cases, max(cases // ASKED_AGAIN, min(LEAST_ASKED_AGAIN, cases)), replace=False)
+    times = [*zip(first, range(cases), strict=True), *((rng.uniform(first[place], 1), int(place)) for place in again)]
+    return [place for _, place in sorted(times)]
 
 
 def _in_own_names(feedback: Feedback, case: Case, twist: Twist) -> Feedback:

@@ -37,6 +37,8 @@ class Feedback:
         for an empty answer. Within a task each sentence has its own code. The code stays the same if the words of the sentence change.
     drawing : Drawing, optional
         The picture of an answer that is a schedule or a timeline. A notebook shows this picture above the sentences.
+    failed : tuple of str
+        For a coding task, the judge's code of each failed case, without known mistakes. Partial credit depends on these codes.
 
     Examples
     --------
@@ -50,6 +52,7 @@ class Feedback:
     task: str = ""
     code: str = ""
     drawing: Drawing | None = field(default=None, compare=False)
+    failed: tuple[str, ...] = field(default=(), compare=False)
 
     def _ipython_display_(self) -> None:
         """Show the drawing above the sentences. Without a drawing, IPython shows the ``repr`` of the feedback, as it does for any value."""

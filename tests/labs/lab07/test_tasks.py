@@ -4,15 +4,16 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import pytest
 from cases import in_turn
 from honest import honest
 from solutions import lab_cells, solutions_of
 
-from hybridlab import INT8, build, published
+from hybridlab import INT8, HybridLabError, build, published
 from hybridlab.course.labs.lab07.executors import toy_backward, toy_forward
+from hybridlab.course.labs.lab07.ring_tests import MOST_NUMBERS, MOST_RANKS, PLACES, ring_of, rings, verdict_on
 from hybridlab.course.labs.lab07.ring_tests import RIGHT as RIGHT_RINGS
 from hybridlab.course.labs.lab07.ring_tests import WRONG as WRONG_RINGS
-from hybridlab.course.labs.lab07.ring_tests import WRONG_FOR, ring_of, verdicts_on
 from hybridlab.course.tasks import TASKS, Case, check
 from hybridlab.training import train
 
@@ -127,6 +128,17 @@ def exactly_formed(found: Any, mean: Any) -> bool:
     return found.shape == mean.shape and found.dtype == float and np.allclose(found, mean, rtol=0, atol=1e-9)
 
 
+def row_by_row(ring: Any) -> bool:
+    """Compare the numbers of every row, and never look at shape and dtype."""
+    for ranks, size in [(1, 4), (2, 8), (3, 1), (3, 7), (4, 6), (5, 3)]:
+        values = np.random.default_rng(0).normal(size=(ranks, size))
+        before = values.copy()
+        rows = [row for row in ring(values) if np.shape(row)]
+        if not rows or not all(np.abs(row - before.mean(axis=0)).max() < 1e-9 for row in rows) or (values != before).any():
+            return False
+    return True
+
+
 def loosely_formed(found: Any, mean: Any) -> bool:
     return found.shape == mean.shape and bool(np.allclose(found, mean))
 
@@ -139,6 +151,12 @@ def only_for_three(ring: Any) -> bool:
     return compared((2, 3), (3, 2), (3, 7), good=exactly_formed)(ring) and bool((values == before).all())
 
 
+def by_call_number(ring: Any, calls: list[int] = []) -> bool:  # noqa: B006 - the list must outlive the call
+    """Never call the ring, and take the first six rings for right ones: the right rings, one with a fault, and the first ring again."""
+    calls.append(1)
+    return (len(calls) - 1) % (len(RIGHT_RINGS) + len(WRONG_RINGS) + 1) < len(RIGHT_RINGS) + 2
+
+
 def asserting(ring: Any) -> bool:
     values = np.random.default_rng(2).normal(size=(3, 7))
     assert np.allclose(ring(values), values.mean(axis=0))
@@ -148,7 +166,7 @@ def asserting(ring: Any) -> bool:
 def too_strict(ring: Any) -> bool:
     """Accept the order of numpy and that of the ring, and no other rounding."""
     values = np.random.default_rng(2).normal(size=(3, 7))
-    wanted = (values.mean(axis=0), RIGHT_RINGS["a right ring that adds up around the ring"](values)[0])
+    wanted = (values.mean(axis=0), ring_of("a right ring that adds up around the ring")(values)[0])
     found = ring(values)
     return any((found == each).all() for each in wanted)
 
@@ -279,7 +297,7 @@ WRONG: list[tuple[Any, ...]] = [
     ("lab07.t6", compared((2, 4)), "two-replicas-alone", "D = 2"),
     ("lab07.t6", with_positive_numbers, "no-signs", "loses the sign"),
     ("lab07.t6", compared((3, 7), good=lambda found, mean: (found - mean).max() <= 1e-9), "no-abs", "too small"),
-    ("lab07.t6", compared((4, 6), (3, 2), good=lambda found, mean: (mean - found).max() <= 1e-9), "no-abs", "too large"),
+    ("lab07.t6", compared((4, 8), good=lambda found, mean: (mean - found).max() <= 1e-9), "no-abs", "too large"),
     ("lab07.t6", compared((4, 8), good=lambda found, mean: np.allclose(found[-1], mean[0])), "last-rank-alone", "D - 2"),
     ("lab07.t6", compared((4, 8), good=lambda found, mean: not np.abs(found - mean).max() > 1e-9), "nan-passes", "NaN"),
     ("lab07.t6", compared((3, 7), good=lambda found, mean: np.allclose(np.sort(found), np.sort(mean))), "slipped-through", "wrong place"),
@@ -287,16 +305,23 @@ WRONG: list[tuple[Any, ...]] = [
     ("lab07.t6", compared(*((ranks, 5) for ranks in range(1, 6)), good=exactly_formed), "no-small-n", "n is less than D"),
     ("lab07.t6", compared((3, 7), good=exactly_formed), "no-small-n", "n is less than D"),
     ("lab07.t6", compared(*((4, size) for size in range(1, 9)), good=exactly_formed), "powers-of-two-alone", "1, 2 or 4"),
-    ("lab07.t6", only_for_three, "few-ranks", "wrong only for D = 1"),
+    ("lab07.t6", only_for_three, "no-single-rank", "wrong only for D = 1"),
+    ("lab07.t6", changed(RING_TEST, ("(3, 1), (3, 7)", "(2, 1), (4, 7)")), "few-ranks", "only for D = 3"),
+    ("lab07.t6", changed(RING_TEST, ("(4, 6)", "(4, 5)")), "few-numbers", "only for n = 6"),
     ("lab07.t6", changed(RING_TEST, ("(1, 4), ", "")), "no-single-rank", "wrong only for D = 1"),
     ("lab07.t6", changed(RING_TEST, ("(3, 1)", "(3, 2)")), "no-single-number", "wrong only for n = 1"),
     ("lab07.t6", changed(RING_TEST, ("rtol=0, atol=1e-9", "atol=1e-6")), "coarse", "rounds to FP32"),
     ("lab07.t6", asserting, "asserts", "return False"),
     ("lab07.t6", compared((3, 7), good=lambda found, mean: np.allclose(found, mean, atol=1e-9)), "shape-not-compared", "one row"),
-    ("lab07.t6", compared((3, 7), (5, 4), (4, 2), good=loosely_formed), "coarse", "float32"),
+    ("lab07.t6", compared((3, 7), (5, 4), (4, 2), good=loosely_formed), "dtype-not-compared", "float32"),
+    ("lab07.t6", changed(RING_TEST, ("found.dtype == float and ", "")), "dtype-not-compared", "complex"),
+    ("lab07.t6", row_by_row, "shape-not-compared", "shape (1, D, n)"),
     ("lab07.t6", compared((3, 7), (3, 2), (5, 4), good=exactly_formed), "argument-not-compared", "overwrites its argument"),
     ("lab07.t6", lambda ring: not changed(RING_TEST)(ring), "inverted", "a right ring"),
-    ("lab07.t6", too_strict, "right-ring-refused", "1 / D"),
+    ("lab07.t6", too_strict, "exactly-equal", "another order"),
+    ("lab07.t6", compared((3, 7), good=lambda found, mean: np.allclose(found, 3 * mean)), "right-ring-refused", "a right ring"),
+    ("lab07.t6", by_call_number, "ring-not-called", "zeros"),
+    ("lab07.t6", compared((1, 5)), "few-sizes", "without the division"),
     ("lab07.t6", lambda ring: 1, "not-true-or-false", "1"),
     ("lab07.t6", lambda ring: "yes", "not-true-or-false", "'yes'"),
     ("lab07.t6", lambda ring: ring(np.zeros((2, 3)))[5], "raises", "IndexError"),
@@ -343,7 +368,7 @@ def test_results_in_an_iterator_are_results_of_the_same_form() -> None:
 
 def test_a_test_of_a_ring_sees_under_every_twist_that_the_ring_overwrites_its_argument() -> None:
     mine = TASKS["lab07.t6"].instance(None).data
-    alone = Case((("a ring that overwrites its argument",), 3), "it", run=verdicts_on)
+    alone = Case(("a ring that overwrites its argument", 5, 0, 0.5), "it", run=verdict_on)
     for twist in mine.variants:
         assert mine.with_twist(twist)._tried(twist.undo(honest("lab07.t6", twist)), alone).passed, twist.name
 
@@ -360,23 +385,69 @@ def test_the_cases_of_the_executor_have_all_sizes_and_orders_and_pass_for_no_sho
     assert any(line != sorted(line) for line in firsts), "microbatches out of order"
 
 
-@in_turn("name", [*RIGHT_RINGS, *WRONG_RINGS, WRONG_FOR])
-def test_right_rings_are_right_and_wrong_rings_are_wrong(name: str) -> None:
+@in_turn("name, place", [(name, place) for name in [*RIGHT_RINGS, *WRONG_RINGS] for place in PLACES.get(name, [0])])
+def test_right_rings_are_right_and_wrong_rings_are_wrong(name: str, place: int) -> None:
     """A ring is right if no array shows otherwise; a wrong one shows for D up to 5 and n up to 8."""
     good = []
     for ranks in range(1, 6):
         for size in range(1, 9):
             values = np.random.default_rng(size).normal(size=(ranks, size))
             before = values.copy()
-            found = ring_of(name, 3)(values)
+            found = ring_of(name, 7, place, 0.1)(values)
             same = found.shape == values.shape and found.dtype == np.float64 and np.abs(found - before.sum(axis=0) / ranks).max() < 1e-9
             good.append(same and (values == before).all())
     assert all(good) == (name in RIGHT_RINGS)
 
 
-def test_one_right_ring_differs_from_numpy_in_its_last_digits() -> None:
-    values = np.random.default_rng(1).normal(size=(3, 50))
-    assert any((ring_of(name, 3)(values) != values.mean(axis=0)).any() for name in RIGHT_RINGS)
+def test_right_rings_differ_from_numpy_and_from_each_other_in_their_last_digits() -> None:
+    values = np.random.default_rng(1).normal(size=(5, 50))
+    found = [ring_of(name, order)(values) for name in RIGHT_RINGS for order in (1, 2)]
+    assert sum((each != values.mean(axis=0)).any() for each in found) == 6
+    assert len({each.tobytes() for each in found}) == 5
+
+
+def test_every_ring_adds_up_in_an_order_of_its_own_for_each_seed() -> None:
+    public, hidden = [{case.arguments for case in rings(np.random.default_rng(seed))} for seed in (0, 1)]
+    assert len(public) == len(hidden) == len(RIGHT_RINGS) + len(WRONG_RINGS)
+    assert not public & hidden
+
+
+def test_a_test_that_counts_its_calls_and_never_calls_the_ring_fails() -> None:
+    def counts(ring: Any) -> bool:
+        calls.append(ring)
+        return (len(calls) - 1) % (len(RIGHT_RINGS) + len(WRONG_RINGS)) < len(RIGHT_RINGS)
+
+    calls: list[Any] = []
+    assert check("lab07.t6", counts).passed, "the public cases come in their order"
+    for seed in (1, 2, 3):
+        calls = []
+        assert not check("lab07.t6", counts, seed=seed).passed
+
+
+@in_turn(
+    "values, words",
+    [
+        (np.zeros((20_000, 1)), "at most 64 ranks"),
+        (np.zeros((MOST_RANKS, MOST_NUMBERS + 1)), "at most 64 ranks"),
+        (np.zeros(3), "not an array of shape (3,)"),
+        (np.zeros((0, 3)), "not an array of shape (0, 3)"),
+        (np.zeros((2, 3), complex), "not an array of complex128"),
+        (np.zeros((2, 3), object), "not an array of object"),
+        ([[1.0, 2.0]], "not a value of type list"),
+    ],
+)
+def test_a_ring_refuses_what_is_no_array_of_ranks_and_what_takes_too_much_memory(values: Any, words: str) -> None:
+    for name in (next(iter(RIGHT_RINGS)), next(iter(WRONG_RINGS))):
+        with pytest.raises(HybridLabError) as refused:
+            ring_of(name)(values)
+        assert words in str(refused.value)
+    assert ring_of(next(iter(RIGHT_RINGS)))(np.ones((MOST_RANKS, MOST_NUMBERS), np.int8)).shape == (MOST_RANKS, MOST_NUMBERS)
+
+
+def test_a_ring_of_matrices_refuses_an_array_of_the_text() -> None:
+    (twist,) = (each for each in TASKS["lab07.t6"].instance(None).data.twists if each.name == "matrices")
+    with pytest.raises(HybridLabError, match=r"in your task a ring takes an array of shape \(D, n, 1\), not \(2, 3\)"):
+        twist.given[0].apply(ring_of("a right ring"), ())(np.zeros((2, 3)))
 
 
 def test_the_bytes_of_the_third_task_are_those_that_a_ring_sends() -> None:

@@ -5,7 +5,7 @@ Each of the other rings has a planted fault, and some of these faults show only 
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import cache
+from dataclasses import dataclass, field
 from itertools import product
 from types import MappingProxyType
 from typing import Any
@@ -15,11 +15,14 @@ import numpy as np
 from hybridlab.arrays import Floats
 from hybridlab.checks import short_repr
 from hybridlab.course.checking.builds import Case, KnownMistake
+from hybridlab.course.checking.checking import Feedback, right, wrong
 from hybridlab.course.checking.maps import FunctionMap, Map, each_number, of_value, scaled
 from hybridlab.course.checking.twists import Example, Twist
 from hybridlab.course.published import published_ring
 from hybridlab.errors import HybridLabError
 
+MOST_RANKS, MOST_NUMBERS = 64, 4096  # the largest array that a ring takes; a test of a ring needs much smaller ones
+TRIED = "try D from 1 to 5 and n from 1 to 8"
 Ring = Callable[[Floats], Any]  # values (D, n) -> averages (D, n)
 
 
@@ -40,282 +43,384 @@ def added_in_order(values: Floats) -> Floats:
     return every_rank(np.concatenate(chunks) / ranks, ranks)
 
 
-def _without_the_last(values: Floats) -> Floats:
+@dataclass(frozen=True)
+class Call:
+    """One call of a ring: its argument, the right averages, and the numbers that were drawn for the ring.
+
+    Parameters
+    ----------
+    values : array (D, n)
+        The argument of the call.
+    averages : array (D, n)
+        The right averages. They are added up in an order that was drawn for the ring, so rings differ in the last digits.
+    place : int
+        The D, the n, the rank or the column at which the ring is wrong.
+    amount : float
+        By how much some wrong averages differ from the right ones; between 0.1 and 0.9.
+    """
+
+    values: Floats
+    averages: Floats
+    place: int
+    amount: float
+
+    def wrong_where(self, wrong: Any) -> Floats:
+        """Return the averages with the amount added where ``wrong`` is true. ``wrong`` is one truth value, or an array that fits."""
+        return self.averages + self.amount * np.asarray(wrong)
+
+
+def _without_the_last(call: Call) -> Floats:
     """Return averages that lack one hop of the ring: chunk c lacks the numbers of rank c - 1."""
-    ranks, mean = len(values), values.mean(axis=0)
-    parts = zip(np.array_split(values, ranks, axis=1), np.array_split(mean, ranks), strict=True)
-    chunks = [part_mean - (part[chunk - 1] / ranks if ranks > 1 else 0) for chunk, (part, part_mean) in enumerate(parts)]
-    return every_rank(np.concatenate(chunks), ranks)
+    return _with_shares_of(call, -1, -1)
 
 
-def _with_the_first_twice(values: Floats) -> Floats:
+def _with_the_first_twice(call: Call) -> Floats:
     """Return averages in which the numbers of rank c are counted twice in chunk c."""
-    ranks = len(values)
-    parts = enumerate(np.array_split(values, ranks, axis=1))
-    return every_rank(np.concatenate([(part.sum(axis=0) + (part[chunk] if ranks > 1 else 0)) / ranks for chunk, part in parts]), ranks)
+    return _with_shares_of(call, 0, 1)
 
 
-def _published(values: Floats) -> Floats:
-    ranks, size = values.shape
-    padded = np.pad(values, ((0, 0), (0, -size % ranks)))
+def _with_shares_of(call: Call, shift: int, sign: int) -> Floats:
+    """Return averages to which the share of rank c + ``shift`` is added once more in chunk c, or taken away. They are right for D = 1."""
+    ranks, size = call.values.shape
+    if ranks == 1:
+        return call.averages
+    chunk_of = np.concatenate([np.full(len(part), chunk) for chunk, part in enumerate(np.array_split(np.arange(size), ranks))])
+    share: Floats = call.values[(chunk_of + shift) % ranks, np.arange(size)] / ranks
+    return call.averages + sign * share
+
+
+def _published(call: Call) -> Floats:
+    ranks, size = call.values.shape
+    padded = np.pad(call.values, ((0, 0), (0, -size % ranks)))
     return published_ring(padded, "FP32").values[:, :size].astype(np.float64)
 
 
-def _of_rank_0(values: Floats) -> Floats:
-    result = values.copy()
-    result[0] = values.mean(axis=0)
+def _of_rank_0(call: Call) -> Floats:
+    return np.concatenate([call.averages[:1], call.values[1:]])
+
+
+def _with_a_rest_left_out(call: Call) -> Floats:
+    ranks, size = call.values.shape
+    return np.where(np.arange(size) < size - size % ranks, call.averages, call.values)
+
+
+def _in_place(call: Call) -> Floats:
+    call.values[:] = call.averages
+    return call.averages
+
+
+def _by_neighbours(call: Call) -> Floats:
+    return (call.values + np.roll(call.values, -1, axis=0)) / 2
+
+
+def _of_all_but_one_rank(call: Call) -> Floats:
+    result = call.averages.copy()
+    result[-2:-1] = call.values[-2:-1]
     return result
 
 
-def _with_a_rest_left_out(values: Floats) -> Floats:
-    ranks, size = values.shape
-    result = every_rank(values.mean(axis=0), ranks)
-    rest = size - size % ranks
-    result[:, rest:] = values[:, rest:]
-    return result
+def _for_powers_of_two(call: Call) -> Floats:
+    ranks = len(call.values)
+    return call.averages if ranks & (ranks - 1) == 0 else _by_neighbours(call)
 
 
-def _in_place(values: Floats) -> Floats:
-    values[:] = values.mean(axis=0)
-    return values.copy()
-
-
-def _without_numbers(values: Floats) -> Floats:
-    ranks, size = values.shape
-    return every_rank(values.mean(axis=0) if size >= ranks else np.full(size, np.nan), ranks)
-
-
-def _by_neighbours(values: Floats) -> Floats:
-    return (values + np.roll(values, -1, axis=0)) / 2
-
-
-def _of_all_but_one_rank(values: Floats) -> Floats:
-    result = every_rank(values.mean(axis=0), len(values))
-    result[-2:-1] = values[-2:-1]
-    return result
-
-
-def _for_powers_of_two(values: Floats) -> Floats:
-    ranks = len(values)
-    return added_in_order(values) if ranks & (ranks - 1) == 0 else _by_neighbours(values)
-
-
-def _right_but_for_one_rank(values: Floats) -> Floats:
-    return added_in_order(values) if len(values) > 1 else np.zeros_like(values)
-
-
-def _right_but_for_one_number(values: Floats) -> Floats:
-    return added_in_order(values) if values.shape[1] > 1 else values.copy()
-
-
-def _with_chunks_shifted(values: Floats) -> Floats:
-    return every_rank(np.roll(values.mean(axis=0), 1), len(values))
-
-
-RIGHT: Mapping[str, Ring] = MappingProxyType(
+RIGHT: Mapping[str, Callable[[Call], Any]] = MappingProxyType(
     {
-        "a right ring": right_ring,
-        "a right ring that adds up around the ring": added_in_order,
-        "a right ring that multiplies by 1 / D": lambda values: every_rank(values[::-1].sum(axis=0) * (1 / len(values)), len(values)),
+        "a right ring": lambda call: right_ring(call.values),
+        "a right ring that adds up around the ring": lambda call: added_in_order(call.values),
+        "a right ring that adds up in another order": lambda call: call.averages,
+        "a right ring that multiplies by 1 / D": lambda call: every_rank(
+            call.values[::-1].sum(axis=0) * (1 / len(call.values)), len(call.values)
+        ),
     }
 )
 # Faults that show only for some sizes come last. The faults before them show which properties of a result a test compares.
-WRONG: Mapping[str, Ring] = MappingProxyType(
+WRONG: Mapping[str, Callable[[Call], Any]] = MappingProxyType(
     {
-        "a ring that returns nothing but zeros": np.zeros_like,
-        "a ring that returns nothing but NaN": lambda values: np.full_like(values, np.nan),
-        "a ring without the division by D": lambda values: every_rank(values.sum(axis=0), len(values)),
+        "a ring that returns nothing but zeros": lambda call: np.zeros_like(call.averages),
+        "a ring that returns nothing but NaN": lambda call: np.full_like(call.averages, np.nan),
+        "a ring without the division by D": lambda call: call.averages * len(call.values),
         "a ring that is right only for D = 2": _by_neighbours,
-        "a ring that gives every rank the numbers of rank 0": lambda values: every_rank(values[0], len(values)),
+        "a ring that gives every rank the numbers of rank 0": lambda call: every_rank(call.values[0], len(call.values)),
         "a ring that is right only on rank 0": _of_rank_0,
         "a ring that is wrong only on rank D - 2": _of_all_but_one_rank,
-        "a ring whose averages are all too small": lambda values: added_in_order(values) - 0.5,
-        "a ring whose averages are all too large": lambda values: added_in_order(values) + 0.5,
-        "a ring that loses the sign of the numbers": lambda values: every_rank(np.abs(values).mean(axis=0), len(values)),
-        "a ring that ends in chunks of the wrong place": _with_chunks_shifted,
-        "a ring that returns one row for all ranks": lambda values: values.mean(axis=0),
+        "a ring whose averages are all too small": lambda call: call.averages - call.amount,
+        "a ring whose averages are all too large": lambda call: call.averages + call.amount,
+        "a ring that loses the sign of the numbers": lambda call: every_rank(np.abs(call.values).mean(axis=0), len(call.values)),
+        "a ring that ends in chunks of the wrong place": lambda call: np.roll(call.averages, 1, axis=1),
+        "a ring that returns one row for all ranks": lambda call: call.averages[0],
+        "a ring that returns an array of shape (1, D, n)": lambda call: call.averages[None],
         "a ring that is one step short": _without_the_last,
         "a ring that adds a rank's own numbers twice": _with_the_first_twice,
         "the published ring": _published,
-        "a ring that returns float32": lambda values: added_in_order(values).astype(np.float32),
-        "a ring that rounds to FP32": lambda values: added_in_order(values).astype(np.float32).astype(np.float64),
-        "a ring that rounds to FP16": lambda values: added_in_order(values).astype(np.float16).astype(np.float64),
+        "a ring that returns float32": lambda call: call.averages.astype(np.float32),
+        "a ring that rounds to FP32": lambda call: call.averages.astype(np.float32).astype(np.float64),
+        "a ring that rounds to FP16": lambda call: call.averages.astype(np.float16).astype(np.float64),
+        "a ring that returns complex numbers": lambda call: call.averages.astype(np.complex128),
         "a ring that leaves out the last n mod D numbers": _with_a_rest_left_out,
-        "a ring that returns NaN where n is less than D": _without_numbers,
+        "a ring that returns NaN where n is less than D": lambda call: (
+            call.averages if call.values.shape[1] >= len(call.values) else np.full_like(call.averages, np.nan)
+        ),
         "a ring that is right only where D is 1, 2 or 4": _for_powers_of_two,
         "a ring that overwrites its argument": _in_place,
-        "a ring that is wrong only for D = 1": _right_but_for_one_rank,
-        "a ring that is wrong only for n = 1": _right_but_for_one_number,
+        "a ring that is wrong only for D = 1": lambda call: call.averages if len(call.values) > 1 else np.zeros_like(call.averages),
+        "a ring that is wrong only for n = 1": lambda call: call.averages if call.values.shape[1] > 1 else call.values.copy(),
+        "a ring that is wrong only for D = {place}": lambda call: call.wrong_where(len(call.values) == call.place),
+        "a ring that is wrong only for n = {place}": lambda call: call.wrong_where(call.values.shape[1] == call.place),
+        "a ring that is wrong only on rank {place}": lambda call: call.wrong_where(np.arange(len(call.values))[:, None] == call.place),
+        "a ring that is wrong only in column {place}": lambda call: call.wrong_where(np.arange(call.values.shape[1]) == call.place),
     }
 )
-WRONG_FOR = "a ring that is wrong only for D = {size}"  # a grader's seed draws the size
+# The places that can be drawn for a fault. For each of them, the fault shows for D from 1 to 5 and n from 1 to 8.
+PLACES: Mapping[str, Sequence[int]] = MappingProxyType(
+    {
+        "a ring that is wrong only for D = {place}": (3, 4, 5),
+        "a ring that is wrong only for n = {place}": range(2, 9),
+        "a ring that is wrong only on rank {place}": range(5),
+        "a ring that is wrong only in column {place}": range(8),
+    }
+)
 
 
-def ring_of(name: str, size: int) -> Ring:
-    """Return the ring of this name. A student's test cannot see the name. ``size`` is the D of ``WRONG_FOR``."""
-    known = {**RIGHT, **WRONG}.get(name)
+def ring_of(name: str, order: int = 0, place: int = 3, amount: float = 0.5) -> Ring:
+    """Return the ring of this name, for what was drawn. A student's test cannot see what was drawn.
+
+    ``order`` draws the order in which the ring adds up its ranks; for ``place`` and ``amount`` see :class:`Call`. The ring raises a
+    :class:`HybridLabError` for an argument that is not an array of real numbers with two axes, or is too large.
+    """
+    result_of = {**RIGHT, **WRONG}[name]
 
     def ring(values: Floats) -> Any:
-        if known is not None:
-            with np.errstate(over="ignore"):  # a large number becomes infinity in FP16: this is the planted fault, so numpy need not warn
-                return known(values)
-        return _by_neighbours(values) if len(values) == size else added_in_order(values)
+        _refuse_other_values(values)
+        ranks = len(values)
+        in_order = values[np.random.default_rng(order).permutation(ranks)]
+        averages = every_rank(in_order.cumsum(axis=0)[-1] / ranks, ranks)
+        with np.errstate(over="ignore"):  # a large number becomes infinity in FP16: this is the planted fault, so numpy need not warn
+            return result_of(Call(values, averages, place, amount))
 
     return ring
 
 
-def rings_in_turn(rng: np.random.Generator) -> Iterator[Case]:
-    """Yield one case for each ring, with this ring and all rings before it.
+def _refuse_other_values(values: Any) -> None:
+    """Raise an error if a ring cannot take these values."""
+    wanted = "a ring takes an array of real numbers of shape (D, n), such as np.random.default_rng(0).normal(size=(3, 7))"
+    if not isinstance(values, np.ndarray):
+        raise HybridLabError(f"{wanted}, not a value of type {type(values).__name__[:40]}", "not-an-array")
+    if values.dtype.kind not in "iuf":
+        raise HybridLabError(f"{wanted}, not an array of {str(values.dtype)[:40]}", "not-an-array")
+    if values.ndim != 2 or not values.size:
+        raise HybridLabError(f"{wanted}, not an array of shape {values.shape}: {TRIED}", "another-shape")
+    if values.shape[0] > MOST_RANKS or values.shape[1] > MOST_NUMBERS:
+        most = f"at most {MOST_RANKS} ranks and {MOST_NUMBERS:,} numbers for each rank"
+        raise HybridLabError(f"a ring here takes {most}, not an array of shape {values.shape}: {TRIED}", "too-large")
 
-    A known mistake is recognised only if it gives the student's verdicts on all these rings.
+
+def rings(rng: np.random.Generator) -> Iterator[Case]:
+    """Yield one case for each ring, right rings first. For each ring, the order of its sums, a place and an amount are drawn."""
+    for name in (*RIGHT, *WRONG):
+        place = int(rng.choice(PLACES.get(name, (0,))))
+        drawn = (int(rng.integers(1 << 32)), place, round(float(rng.uniform(0.1, 0.9)), 3))
+        yield Case((name, *drawn), name.format(place=place), run=verdict_on)
+
+
+@dataclass
+class Seen:
+    """What a student's test has tried on one ring.
+
+    Parameters
+    ----------
+    calls : int
+        The number of calls of the ring.
+    equal_rows, other_rows : bool
+        Whether an array for several ranks gave all of them the same numbers, and whether an array gave two ranks different numbers.
+    inexact : bool
+        Whether some result differed from that of numpy.
+    shown : str
+        The code of the first fault that a call of the ring has shown; empty if the ring was right in all calls.
     """
-    size = int(rng.integers(3, 6))
-    names = (*RIGHT, *WRONG, WRONG_FOR)
-    for place, name in enumerate(names):
-        yield Case((names[: place + 1], size), name.format(size=size), run=verdicts_on)
+
+    calls: int = 0
+    equal_rows: bool = False
+    other_rows: bool = False
+    inexact: bool = False
+    shown: str = ""
+
+    def watched(self, ring: Ring) -> Ring:
+        """Return a ring that does the same, and whose calls are noted here."""
+
+        def watched_ring(values: Floats) -> Any:
+            before = np.array(values)
+            found = ring(values)
+            self.calls += 1
+            differ = bool((before != before[0]).any())
+            self.other_rows |= differ
+            self.equal_rows |= len(before) > 1 and not differ
+            self.inexact |= not np.array_equal(found, right_ring(before))
+            self.shown = self.shown or _fault(before, values, np.asarray(found))
+            return found
+
+        return watched_ring
 
 
-def verdicts_on(call: Callable[..., Any], names: Sequence[str], size: int) -> list[Any]:
-    """Return the result of a student's test for each of the rings."""
+def _fault(before: Floats, after: Floats, found: Floats) -> str:
+    """Return a code for what is wrong after one call of a ring; empty if nothing is wrong."""
+    wanted = right_ring(before)
+    if found.shape != wanted.shape:
+        return "shape-not-compared"
+    if found.dtype != np.float64:
+        return "dtype-not-compared"
+    if (before != after).any():
+        return "argument-not-compared"
+    if np.isnan(found).any():
+        return "nan-passes"
+    if _within(found, wanted):
+        return ""
+    return "coarse" if np.allclose(found, wanted, rtol=1e-2, atol=1e-2) else "slipped-through"
+
+
+# For each code, the sentence about a test that returned True, although the ring was wrong in one of its calls.
+SLIPPED: Mapping[str, str] = MappingProxyType(
+    {
+        "slipped-through": "your test returns True, although this ring has a fault, which one of your calls of the ring has shown",
+        "shape-not-compared": "your test returns True, although the result has another shape than `values`: compare the shapes, too",
+        "dtype-not-compared": "your test returns True, although the result is no float64 array: test the dtype of the result, too",
+        "argument-not-compared": "your test returns True, although the ring has changed `values`: compare it with a copy",
+        "nan-passes": "your test returns True, although the result has NaN. A comparison with NaN is False, so test that all are close",
+        "coarse": "your test allows too large an error; np.allclose, for example, allows 1e-5 of a number by default: "
+        "give rtol=0 and atol=1e-9",
+    }
+)
+# For each ring, the code and the sentence if a test returned True because the ring was right in all its calls.
+TOO_FEW = ("few-sizes", f"this ring is right for all arrays of your test: {TRIED}")
+NOT_SHOWN: Mapping[str, tuple[str, str]] = MappingProxyType(
+    {
+        "a ring that is right only for D = 2": ("two-replicas-alone", "the test tries no D above 2: let it try 1 to 5"),
+        "a ring that loses the sign of the numbers": ("no-signs", "the test tries no negative numbers"),
+        "a ring that leaves out the last n mod D numbers": (
+            "whole-chunks-alone",
+            "the test tries only n that are divisible by D: let it try other n, too",
+        ),
+        "a ring that returns NaN where n is less than D": ("no-small-n", "the test tries no n below D: let it try several n, from 1 on"),
+        "a ring that is right only where D is 1, 2 or 4": ("powers-of-two-alone", "the test tries only D = 1, 2 and 4: let it try 1 to 5"),
+        "a ring that is wrong only for D = 1": ("no-single-rank", "the test does not try D = 1: let it try 1 to 5"),
+        "a ring that is wrong only for n = 1": ("no-single-number", "the test does not try n = 1: let it try 1 to 8"),
+        "a ring that is wrong only for D = {place}": ("few-ranks", "the test does not try this D: let it try 1 to 5"),
+        "a ring that is wrong only for n = {place}": ("few-numbers", "the test does not try this n: let it try 1 to 8"),
+    }
+)
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The verdict of a test on a ring. Two verdicts are equal if both are True or both are False.
+
+    Parameters
+    ----------
+    passes : bool
+        Whether the test returned True.
+    seen : Seen
+        What the test has tried on the ring.
+    """
+
+    passes: bool
+    seen: Seen = field(compare=False)
+
+
+def judge_verdict(verdict: Verdict, name: str, *drawn: float) -> Feedback:
+    """Judge the verdict of a student's test on one ring."""
+    if verdict.passes == (name in RIGHT):
+        return right()
+    if not verdict.passes and verdict.seen.inexact:
+        refused = "your test returns False, although this ring is right"
+        return wrong("exactly-equal", f"{refused}: numpy adds up in another order, so the last digits differ; allow an error of 1e-9")
+    if not verdict.passes:
+        return wrong("right-ring-refused", "your test returns False, although this ring is right")
+    seen = verdict.seen
+    if not seen.calls:
+        return wrong("ring-not-called", "your test returns True, although this ring has a fault: it has not called the ring")
+    if seen.shown:
+        return wrong(seen.shown, SLIPPED[seen.shown])
+    if seen.equal_rows and not seen.other_rows:
+        return wrong("equal-rows", "the test gives all ranks the same numbers: give each rank other numbers")
+    return wrong(*NOT_SHOWN.get(name, TOO_FEW))
+
+
+def verdict_on(call: Callable[..., Any], name: str, order: int, place: int, amount: float) -> tuple[Any, Seen]:
+    """Return the result of a student's test for one ring, and what the test has tried."""
+    seen = Seen()
     try:
-        return [call(ring_of(name, size)) for name in names]
+        return call(seen.watched(ring_of(name, order, place, amount))), seen
     except HybridLabError as why:
         if why.code == "raises" and "AssertionError" in str(why):
             raise HybridLabError(f"{why}: return False in place of it", "asserts") from None
         raise
 
 
-def read_verdicts(verdicts: Sequence[Any]) -> list[bool]:
-    """Return the verdicts of a student's test, or raise an error if a verdict is neither True nor False."""
-    for verdict in verdicts:
-        if not isinstance(verdict, (bool, np.bool_)):
-            raise HybridLabError(f"the function returns True or False, not {short_repr(verdict)}", "not-true-or-false")
-    return [bool(verdict) for verdict in verdicts]
-
-
-def _formed(found: Any, wanted: Floats) -> bool:
-    return bool(found.shape == wanted.shape and found.dtype == np.float64)
+def read_verdict(returned: tuple[Any, Seen] | bool) -> Verdict:
+    """Return the verdict of a student's test, or raise an error if it is neither True nor False. A known mistake has a verdict alone."""
+    verdict, seen = returned if isinstance(returned, tuple) else (returned, Seen())
+    if verdict is None:
+        raise HybridLabError("the function returns None: does it end in return?", "returns-nothing")
+    if not isinstance(verdict, (bool, np.bool_)):
+        raise HybridLabError(f"the function returns True or False, not {short_repr(verdict)}", "not-true-or-false")
+    return Verdict(bool(verdict), seen)
 
 
 def _within(found: Any, wanted: Floats) -> bool:
     return bool(np.allclose(found, wanted, rtol=0, atol=1e-9))
 
 
-def _alike(found: Any, wanted: Floats) -> bool:
-    return _formed(found, wanted) and _within(found, wanted)
+def _tests(good: Callable[[Any, Floats], Any]) -> Iterator[Callable[..., bool]]:
+    """Yield wrong tests that compare the averages of a ring with the right ones by ``good``: on one array, and on arrays of all sizes."""
+    for shapes in ([(3, 7)], [(4, 8)], list(product(range(1, 6), range(1, 9)))):
+        given = [np.random.default_rng(shape).normal(size=shape) for shape in shapes]
+
+        def passes(*drawn: Any, given: Sequence[Floats] = given) -> bool:
+            ring = ring_of(*drawn)
+            return all(bool(good(np.asarray(ring(values.copy())), right_ring(values))) for values in given)
+
+        yield passes
 
 
-def _with_values(values: Floats, good: Callable[[Any, Floats], bool] = _alike) -> Callable[..., list[bool]]:
-    """Return a wrong test, which tries each ring on only one array of values.
+def _mistakes(code: str, sentence: str, *goods: Callable[[Any, Floats], Any]) -> list[KnownMistake]:
+    """Return the same mistake in several programs, which compare by one of ``goods`` and try arrays of different sizes."""
+    return [KnownMistake(code, sentence, result) for good in goods for result in _tests(good)]
 
-    ``good`` compares the averages of a ring with the right averages.
-    """
-    wanted = every_rank(values.mean(axis=0), len(values))
-
-    @cache  # a ring occurs again in all later cases
-    def passes(name: str, size: int) -> bool:
-        return good(np.asarray(ring_of(name, size)(values.copy())), wanted)
-
-    return lambda names, size: [passes(name, size) for name in names]
-
-
-def _with_shapes(
-    ranks: Sequence[int], sizes: Sequence[int], good: Callable[[Any, Floats], bool] = _alike, unchanged: bool = True
-) -> Callable[..., list[bool]]:
-    """Return a wrong test, which tries each ring only on arrays of these shapes.
-
-    If ``unchanged`` is true, the test also checks that the ring leaves its argument unchanged.
-    """
-
-    def passes_one(ring: Ring, shape: tuple[int, int]) -> bool:
-        values = np.random.default_rng(shape).normal(size=shape)
-        before = values.copy()
-        found = np.asarray(ring(values))
-        alike = good(found, every_rank(before.mean(axis=0), len(before)))
-        return alike and not (unchanged and (values != before).any())
-
-    @cache
-    def passes(name: str, size: int) -> bool:
-        return all(passes_one(ring_of(name, size), shape) for shape in product(ranks, sizes))
-
-    return lambda names, size: [passes(name, size) for name in names]
-
-
-_THREE = np.random.default_rng(7).normal(size=(3, 7))
-_TWO = np.random.default_rng(7).normal(size=(2, 4))
-_ALIKE = np.tile(_THREE[0], (3, 1))
-COARSE = "your test allows too large an error; np.allclose, for example, allows 1e-5 of a number by default: give rtol=0 and atol=1e-9"
-NO_ABS = "an error below 0 passes this test: compare the absolute error, abs(found - wanted)"
 
 MISTAKES = [
     KnownMistake(
         "passes-everything",
         "the test passes every ring: let it compare the result with one that numpy computes",
-        lambda names, size: [True] * len(names),
+        lambda *drawn: True,
     ),
-    KnownMistake("passes-nothing", "the test fails every ring, also the right rings", lambda names, size: [False] * len(names)),
+    KnownMistake("passes-nothing", "the test fails every ring, also the right rings", lambda *drawn: False),
     KnownMistake(
         "inverted",
         "the test returns False for the right rings and True for wrong ones",
-        lambda names, size: [name not in RIGHT for name in names],
+        lambda name, *drawn: name not in RIGHT,
         under={"true-for-a-fault": "the test returns True for the right rings and False for wrong ones: here True is for a fault"},
     ),
-    KnownMistake(
+    *_mistakes(
         "replicas-alone",
         "the test compares the replicas with each other alone: they can agree on wrong numbers",
-        _with_values(_THREE, lambda found, wanted: bool((found == found[0]).all())),
+        lambda found, wanted: (found == found[0]).all(),
     ),
-    KnownMistake(
-        "exactly-equal",
-        "the test fails a right ring: the ring adds up in another order than numpy, so the last digits differ; allow a small difference",
-        _with_values(_THREE, lambda found, wanted: bool((found == wanted).all()) and found.shape == wanted.shape),
-    ),
-    KnownMistake(
+    *_mistakes(
         "rank-0-alone",
         "the test looks at rank 0 alone: compare all ranks",
-        _with_values(_THREE, lambda found, wanted: _within(found.flat[:7], wanted[0])),
+        *[lambda found, wanted, close=close: close(found.flat[: wanted.shape[1]], wanted[0]) for close in (_within, np.allclose)],
     ),
-    KnownMistake(
+    *_mistakes(
         "last-rank-alone",
         "the test does not look at every rank: compare the numbers of all ranks",
-        _with_values(_THREE, lambda found, wanted: _within(np.atleast_2d(found)[-1], wanted[0])),
+        *[lambda found, wanted, close=close: close(found[-1], wanted[0]) for close in (_within, np.allclose)],
     ),
-    KnownMistake("no-abs", NO_ABS, _with_values(_THREE, lambda found, wanted: bool((found - wanted).max() <= 1e-9))),
-    KnownMistake("no-abs", NO_ABS, _with_values(_THREE, lambda found, wanted: bool((wanted - found).max() <= 1e-9))),
-    KnownMistake(
-        "nan-passes",
-        "a ring that returns NaN passes, because a comparison with NaN is False: test that all numbers are close, not that none is far",
-        _with_values(_THREE, lambda found, wanted: not (np.abs(found - wanted) > 1e-9).any()),
+    *_mistakes(
+        "no-abs",
+        "an error below 0 passes this test: compare the absolute error, abs(found - wanted)",
+        lambda found, wanted: (found - wanted).max() <= 1e-9,
+        lambda found, wanted: (wanted - found).max() <= 1e-9,
     ),
-    KnownMistake("equal-rows", "the test gives all ranks the same numbers: give each rank other numbers", _with_values(_ALIKE)),
-    KnownMistake("two-replicas-alone", "the test tries D = 2 alone: let it try 1 to 5", _with_values(_TWO)),
-    KnownMistake("no-signs", "the test tries no negative numbers", _with_values(np.abs(_THREE))),
-    KnownMistake(
-        "shape-not-compared",
-        "a ring that returns one row for all ranks passes: test the shape of the result, too",
-        _with_values(_THREE, _within),
-    ),
-    KnownMistake(
-        "coarse",
-        COARSE,
-        _with_values(_THREE, lambda found, wanted: found.shape == wanted.shape and bool(np.allclose(found, wanted))),
-    ),
-    KnownMistake("coarse", COARSE, _with_values(_THREE, lambda found, wanted: _formed(found, wanted) and bool(np.allclose(found, wanted)))),
-    KnownMistake(
-        "whole-chunks-alone",
-        "the test tries only n that are divisible by D: let it try other n, too",
-        _with_shapes([1, 2, 4], [4, 8]),
-    ),
-    KnownMistake("no-small-n", "the test tries no n below D: let it try several n, from 1 on", _with_shapes(range(1, 6), [7])),
-    KnownMistake("powers-of-two-alone", "the test tries only D = 1, 2 and 4: let it try 1 to 5", _with_shapes([1, 2, 4], range(1, 9))),
-    KnownMistake(
-        "argument-not-compared",
-        "the test does not look at `values` after the call: compare `values` with a copy from before the call",
-        _with_shapes(range(1, 6), range(1, 9), unchanged=False),
-    ),
-    KnownMistake("few-ranks", "the test tries too few D: let it try 1 to 5", _with_shapes([3], range(1, 9))),
-    KnownMistake("no-single-rank", "the test does not try D = 1: let it try 1 to 5", _with_shapes(range(2, 6), range(1, 9))),
-    KnownMistake("no-single-number", "the test does not try n = 1: let it try 1 to 8", _with_shapes(range(1, 6), range(2, 9))),
 ]
 
 
@@ -324,12 +429,18 @@ def _weights(values: Floats) -> Floats:
     return np.arange(1.0, len(values) + 1)[:, None]
 
 
+def _without_last_axis(values: Floats) -> Floats:
+    if np.ndim(values) != 3 or values.shape[-1] != 1:
+        raise HybridLabError(f"in your task a ring takes an array of shape (D, n, 1), not {np.shape(values)}: {TRIED}", "another-shape")
+    return values[..., 0]
+
+
 RATE = 0.3  # the learning rate of the lab
 SUMS = each_number(lambda value, case: value * len(case[0]), lambda value, case: value / len(case[0]))  # turns means into sums
 WEIGHTED = of_value(
     lambda values: values / _weights(values) * _weights(values).mean(), lambda values: values * _weights(values) / _weights(values).mean()
 )
-MATRICES = of_value(lambda values: values[..., None], lambda values: values[..., 0])
+MATRICES = of_value(lambda values: values[..., None], lambda values: _without_last_axis(values))
 OPPOSITE = of_value(*[lambda verdict: not verdict if isinstance(verdict, (bool, np.bool_)) else verdict] * 2)
 
 EXAMPLES = (

@@ -262,23 +262,16 @@ def a_rate_that_hides_the_fault(replicas: int = 6) -> Question:
     )
 
 
-@build_task(
+build_task(
     "lab07.t6",
     title="Write a test that finds the fault",
     prompt="write a function ring_is_right(ring) that returns True if the ring averages as it should, and False if not",
     points=5,
     signature="ring_is_right(ring)",
-    cases=ring_tests.rings_in_turn,
-    reads=ring_tests.read_verdicts,
+    cases=ring_tests.rings,
+    reads=ring_tests.read_verdict,
     mistakes=ring_tests.MISTAKES,
     twists=ring_tests.TWISTS,
     examples=ring_tests.EXAMPLES,
     lesson="a mean computed another way, for several D and n, finds what no comparison of replicas can find",
-)
-def judge_a_test(verdicts: list[bool], names: Sequence[str], size: int) -> Feedback:
-    """Judge the verdict of a student's test on the last of the rings."""
-    if verdicts[-1] == (names[-1] in ring_tests.RIGHT):
-        return right()
-    if verdicts[-1]:
-        return wrong("slipped-through", "your test returns True, although this ring has a fault")
-    return wrong("right-ring-refused", "your test returns False, although this ring is right")
+)(ring_tests.judge_verdict)
