@@ -7,7 +7,7 @@ import traceback
 import warnings
 from collections.abc import Callable
 from contextvars import ContextVar
-from typing import Any
+from typing import Any, NamedTuple
 
 from hybridlab.course.results import SHARED, listed, shared_memory
 from hybridlab.errors import HybridLabError
@@ -15,8 +15,28 @@ from hybridlab.errors import HybridLabError
 ENDED = ("interrupted", "too-slow", "ended", "waits-for-ever")  # error codes after which a function is not called again
 # True while the student's function runs on bad arguments, so that it must raise an error
 refusing: ContextVar[bool] = ContextVar("refusing", default=False)
-# The number of the thread in the student's process that calls a function of this process; None if no other process calls
-relayed_from: ContextVar[int | None] = ContextVar("relayed_from", default=None)
+
+
+class Caller(NamedTuple):
+    """Who calls a function of this process from the student's process.
+
+    Parameters
+    ----------
+    thread : int
+        The number of the thread that calls. The student's process tells it.
+    asleep : callable
+        Returns whether no thread of the student's process works or could work at once. This is seen from outside.
+    threads : callable
+        Returns the number of threads that the student's process has. This is seen from outside, too.
+    """
+
+    thread: int
+    asleep: Callable[[], bool]
+    threads: Callable[[], int]
+
+
+# None if no other process calls
+relayed_from: ContextVar[Caller | None] = ContextVar("relayed_from", default=None)
 
 
 class Later(Exception):

@@ -4,6 +4,7 @@ A student has seconds of computing time, which a processor has really worked for
 what else the machine does. They have a limit, too, but a generous one: it ends code that sleeps or waits for ever.
 """
 
+from contextlib import suppress
 from pathlib import Path
 
 import psutil
@@ -90,20 +91,16 @@ class Meter:
 
     def __init__(self, process: int) -> None:
         self._seconds: dict[psutil.Process, float] = {}
-        try:
+        with suppress(psutil.Error):  # it has ended
             first = psutil.Process(process)
             self._seconds = dict.fromkeys((first, *first.children(recursive=True)), 0.0)
-        except psutil.Error:  # it has ended
-            pass
 
     def seconds(self) -> float:
         """Return the seconds of computing time of the worker since it started. The time of a process that has ended stays the same."""
         for process in self._seconds:
-            try:
+            with suppress(psutil.Error):
                 times = process.cpu_times()
-            except psutil.Error:
-                continue
-            self._seconds[process] = times.user + times.system
+                self._seconds[process] = times.user + times.system
         return sum(self._seconds.values())
 
     def asleep(self) -> bool:
@@ -116,3 +113,11 @@ class Meter:
             except OSError:  # a thread has ended since its folder was listed
                 return False
         return True
+
+    def threads(self) -> int:
+        """Return the number of threads of the worker; 0 if it has ended."""
+        most = 0
+        for process in self._seconds:  # a process of the sandbox has one thread
+            with suppress(psutil.Error):
+                most = max(most, process.num_threads())
+        return most

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 import hybridlab
-from hybridlab.course.checking.calls import Later, Relayed, refusing, relayed_from
+from hybridlab.course.checking.calls import Caller, Later, Relayed, refusing, relayed_from
 from hybridlab.course.grading.budget import Budget, Meter
 from hybridlab.course.grading.worker import MOST_BYTES
 from hybridlab.course.results import SHARED
@@ -189,6 +189,10 @@ class Session:
         """Return whether no thread of the worker works or could work at once."""
         return self._meter is None or self._meter.asleep()
 
+    def threads(self) -> int:
+        """Return the number of threads of the worker."""
+        return self._meter.threads() if self._meter else 1
+
     def _ask_in_time(self, do: str, request: dict[str, Json]) -> dict[str, Any]:
         """Send a request and return the reply. Charge the computing time of the worker to the budget, and end a worker that exceeds it."""
         if exceeded := self._budget.exceeded():
@@ -278,7 +282,7 @@ class Session:
             thread = int(request["thread"])
         except (KeyError, TypeError, ValueError, RecursionError, AttributeError):
             raise self._end("ended", "its request cannot be read") from None
-        caller = relayed_from.set(thread)  # some functions must know which thread of the worker calls them
+        caller = relayed_from.set(Caller(thread, self.asleep, self.threads))  # some functions must know which thread calls them
         try:
             result = function(*arguments, **named)
         except Later:

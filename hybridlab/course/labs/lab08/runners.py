@@ -18,7 +18,7 @@ from hybridlab.checks import counted, short_repr
 from hybridlab.costs import Costs
 from hybridlab.course.checking.answers import near
 from hybridlab.course.checking.builds import Case, KnownMistake
-from hybridlab.course.checking.calls import Later, relayed_from
+from hybridlab.course.checking.calls import Caller, Later, relayed_from
 from hybridlab.course.checking.checking import Feedback, right, wrong
 from hybridlab.course.checking.maps import REVERSED, SPLIT_WORDS, FunctionMap, Map, each, each_number, exchanged
 from hybridlab.course.checking.partial import run_partly, turns_of
@@ -28,9 +28,10 @@ from hybridlab.errors import HybridLabError
 from hybridlab.schedule import Kind, Op
 from hybridlab.training import Network, loss_and_gradient
 
-MEETING = 2.0  # seconds; an operation waits at most so long until the operations that can run at the same time have begun
-PATIENCE = 3.0  # seconds; if no operation runs for so long, the judge assumes that the threads wait for ever
-LOOKING = 0.05  # seconds between two checks whether the function has returned
+LOOKING = 0.05  # seconds between two looks of the judge
+# The judge does not count seconds, because threads take longer on a busy machine. It counts the looks in which all threads slept.
+MEETING = 40  # looks; an operation waits at most so long until the operations that can run at the same time have begun
+PATIENCE = 40  # looks; if no operation runs for so long, the judge assumes that the threads wait for ever
 LEAVING = 0.5  # seconds; threads that still run when the function returns get so long to end
 RAISED = object()  # stands for the result of a function that has raised an error, as it must
 
@@ -96,26 +97,28 @@ class ThreadWatch:
         self._seen: set[str] = set()  # all operations that have begun
         self._news = threading.Condition()
         self._returned = False
-        self._touched = time.monotonic()
+        self._quiet = 0  # the looks since an operation last began or ended in which all threads slept
+        self._caller: Caller | None = None
 
     def work(self, name: str, message: Any) -> tuple[str | None, Any, Any]:
         """Run an operation, and return three things: the operation that needs its output, the output, and the gradient of the weights."""
         caller = relayed_from.get()
-        thread = threading.get_ident() if caller is None else caller
+        thread = threading.get_ident() if caller is None else caller.thread
         with self._news:
+            self._caller = caller
             if self._returned:
                 raise SystemExit  # ends a thread that still runs after the function has returned
             op = self._checked(name)
             if (name, thread) not in self._begun:
                 self._begin(name, op, thread)
-            while (wait := self._wait(name, thread)) > 0 and not self._returned:
+            while self._must_wait(name, thread) and not self._returned:
                 if caller is not None:
                     raise Later
-                self._news.wait(wait)
+                self._news.wait(LOOKING)
             del self._begun[name, thread]
             if self._returned:
                 raise SystemExit
-            self._touched = time.monotonic()
+            self._quiet = 0
             self._news.notify_all()
             if name == self._trouble.failing:
                 raise HybridLabError(f"out of memory in {name}", "failed")
@@ -127,10 +130,11 @@ class ThreadWatch:
             self._returned = True
             self._news.notify_all()
 
-    def idle(self) -> float:
-        """Return the seconds since an operation last began or ended; 0 while an operation runs."""
+    def look(self) -> bool:
+        """Look whether a thread works. Return whether all threads wait for ever: no operation runs, and all threads have slept for long."""
         with self._news:
-            return 0.0 if self._begun else time.monotonic() - self._touched
+            self._quiet += self._caller is None or self._caller.asleep()
+            return not self._begun and self._quiet >= PATIENCE
 
     def waiting(self, died: Sequence[str]) -> str:
         """Return a sentence that says why the threads wait for ever."""
@@ -151,7 +155,8 @@ class ThreadWatch:
 
     def _begin(self, name: str, op: Op, thread: int) -> None:
         """Note that an operation begins. Note a fault if it runs on a wrong thread, or if its input is lost."""
-        self._begun[name, thread] = self._touched = time.monotonic()
+        self._begun[name, thread] = time.monotonic()
+        self._quiet = 0
         self._seen.add(name)
         self._news.notify_all()
         owner = self._thread_of.setdefault(op.stage, thread)
@@ -164,21 +169,30 @@ class ThreadWatch:
         if sender in self._trouble.lost:
             self._fault("lost-arrives", f"{name} runs, but the message of {sender} is lost: an operation in lost sends nothing")
 
-    def _wait(self, name: str, thread: int) -> float:
-        """Return for how many more seconds an operation that has begun must wait before it is computed."""
-        lasted = time.monotonic() - self._begun[name, thread]
+    def _must_wait(self, name: str, thread: int) -> bool:
+        """Return whether an operation that has begun must wait before it is computed."""
         if name == self._trouble.slow and self._trouble.long:
-            return self._trouble.long - lasted
+            return time.monotonic() - self._begun[name, thread] < self._trouble.long
+        if name not in self._together or self.faults or name not in self.watch.able_to_run():
+            return False  # an operation in a wrong order or without its input need not wait: its fault is noted when it is computed
         missing = sorted(self._together - self._seen)
-        if name not in self._together or not missing or self.faults or name not in self.watch.able_to_run():
-            return 0.0  # an operation in a wrong order or without its input need not wait: its fault is noted when it is computed
-        if lasted >= MEETING:
+        if not missing:
+            self._count_threads()
+            return False
+        if self._quiet >= MEETING:
             self._fault(
                 "not-at-once",
                 f"{name} and {missing[0]} can run at the same time, but {missing[0]} does not begin while {name} runs: "
                 "hold no lock and wait for no thread while work runs",
             )
-        return MEETING - lasted
+            return False
+        return True
+
+    def _count_threads(self) -> None:
+        """Note a fault if the student's process has fewer threads than operations that run at this time."""
+        running = sorted(self._together & {name for name, _ in self._begun})
+        if self._caller is not None and 0 < self._caller.threads() < len(running):
+            self._fault("one-thread", f"{running[0]} and {running[1]} run on the same thread: each device has a thread of its own")
 
     def _computed(self, op: Op, message: Any) -> tuple[str | None, Any, Any]:
         stage, microbatch = op.stage, op.microbatch
@@ -241,9 +255,11 @@ def watched_threads(
     try:
         caller = threading.Thread(target=calling, daemon=True)
         _start_caller(caller)
-        while caller.is_alive() and watch.idle() < PATIENCE:
+        stuck = False
+        while caller.is_alive() and not stuck:
             caller.join(LOOKING)
-        if caller.is_alive():
+            stuck = caller.is_alive() and watch.look()
+        if stuck:
             raise HybridLabError(watch.waiting(died), "waits-for-ever")
     finally:
         watch.ended()
@@ -307,7 +323,8 @@ def _faults_of_a_result(watch: ThreadWatch, trouble: Trouble, died: Sequence[str
     return []
 
 
-LONG_BEFORE_JOIN, LONG_BEFORE_END, LONG_OPERATION = 0.1, 0.3, 1.2  # seconds that the slow operation of a case takes
+LONG_BEFORE_JOIN, LONG_BEFORE_END = 0.1, 0.3  # seconds that the slow operation of a case takes
+LONG_OPERATION = 3.0  # seconds, longer than the patience of the judge, so that no program can wait with a time limit in place of a count
 
 
 def read_threads(result: tuple[Any, Faults]) -> tuple[list[Floats], Faults]:
