@@ -23,7 +23,8 @@ from hybridlab.errors import HybridLabError
 
 LEAST = 50  # nodes of a syntax tree; everyone writes smaller functions alike, so they have no fingerprint
 MOST_NODES = 3_000  # nodes; a larger program is not compared, so that a notebook cannot delay the class; the largest published one has 308
-MOST_SOURCE = 100_000  # characters; a longer cell is not read, and the longest cell of a lab has less than 3,000
+MOST_SOURCE = 100_000  # characters; a notebook with more code is not compared; the longest lab has fewer than 16,000
+LONGEST_CHAIN = 9  # assignments such as ``f = g`` that are followed
 MOST_NAMED = 3  # the most files that a sentence names
 TESTS = Path(hybridlab.__file__).parents[1] / "tests" / "labs"  # only a checkout has this folder
 NOT_READABLE = (SyntaxError, ValueError, RecursionError, MemoryError)  # errors of the parser, and of a syntax tree that is too deep
@@ -138,8 +139,11 @@ def known_programs(lab: str, tests: Path = TESTS) -> dict[str, dict[str, Prints]
 
 def programs_in(cells: Iterable[CodeCell], spec: LabSpec) -> dict[str, Prints]:
     """Return the fingerprints of the programs that cells hand in, by coding task. Unchanged cells of the lab are not part of a program."""
+    listed = list(cells)
+    if sum(len(cell.source) for cell in listed) > MOST_SOURCE:
+        return {}
     given = {tuple(source.split()) for source in (*(cell.source for cell in spec.given), *spec.stubs.values())}
-    trees = [(cell, _parsed(cell.source)) for cell in cells if tuple(cell.source.split()) not in given]
+    trees = [(cell, _parsed(cell.source)) for cell in listed if tuple(cell.source.split()) not in given]
     imported = {name: what for tree in (*map(_parsed, spec.imports), *(tree for _, tree in trees)) for name, what in _imports(tree).items()}
     defined = {name: node for _, tree in trees for name, node in _definitions(tree).items()}
     found = {}
@@ -245,7 +249,7 @@ class _Names:
 
     def resolved(self, name: str) -> str:
         """Return the name that a chain of assignments such as ``f = g`` ends in."""
-        for _ in self.defined:
+        for _ in range(LONGEST_CHAIN):
             value = self.defined.get(name)
             if not (isinstance(value, ast.Name) and value.id in self.defined):
                 break
