@@ -170,7 +170,7 @@ WRONG: list[tuple[Any, ...]] = [
         "late weight gradients",
     ),
     ("lab06.t5", by_rank, "by-rank", "stage 1"),
-    ("lab06.t5", lambda rows, ring_time: {s: (start, ring_time) for s, (start, _) in rings(rows, 1).items()}, "length-for-the-end"),
+    ("lab06.t5", lambda rows, ring_time: {s: (start, ring_time) for s, (start, _) in rings(rows, ring_time).items()}, "length-for-the-end"),
     ("lab06.t5", lambda rows, ring_time: rings(rows, ring_time, kinds=("W",)), "no-ring", "full backwards (B)"),
     ("lab06.t5", lambda rows, ring_time: list(rings(rows, ring_time).items()), "not-a-start-and-an-end", "yours has 0: [0, ["),
     ("lab06.t5", after_the_device, "after-the-device", "stage 1"),

@@ -151,17 +151,56 @@ def _at_once(ready: dict[int, float], ring_time: float) -> Rings:
     return {stage: (start, start + ring_time) for stage, start in ready.items()}
 
 
-def _waiting(rows: Rows, ring_time: float) -> Rings:
-    return rings_of(given_by(rows), ring_time, overlap=False)
+def _in_turn(rows: Rows, ring_time: float, ready: dict[int, float], turn: Callable[[int], float] | None = None) -> Rings:
+    """Return rings that start at the times in ``ready`` or later: the rings of a device run one after the other.
+
+    ``turn`` takes a stage and says which ring of a device runs first. The default is the one whose time in ``ready`` is earliest.
+    """
+    holder = {row["stage"]: row["device"] for row in rows}  # the device of the last replica, which stands for those of all replicas
+    free, rings = dict[int, float](), {}
+    for stage in sorted(ready, key=turn or ready.__getitem__):
+        start = max(ready[stage], free.get(holder[stage], 0.0))
+        rings[stage] = start, start + ring_time
+        free[holder[stage]] = start + ring_time
+    return rings
 
 
-def _first_gradients(rows: Rows, ring_time: float) -> Rings:
-    return _at_once({row["stage"]: row["end"] for row in reversed(rows) if row["kind"] in "BW"}, ring_time)
+def _with_ready(ready_of: Callable[[Rows], dict[int, float]]) -> Callable[[Rows, float], Rings]:
+    """Return a program whose rings start at wrong times. ``ready_of`` takes the rows and returns the time for each stage."""
+    return lambda rows, ring_time: _in_turn(rows, ring_time, ready_of(rows))
 
 
-def _first_replica(rows: Rows, ring_time: float) -> Rings:
+def _with_turn(turn: Callable[[int], float]) -> Callable[[Rows, float], Rings]:
+    """Return a program that runs the rings of a device in a wrong order, which ``turn`` gives."""
+    return lambda rows, ring_time: _in_turn(rows, ring_time, _ready(rows), turn)
+
+
+def _waiting(turn: Callable[[Rows, int], float]) -> Callable[[Rows, float], Rings]:
+    """Return a program whose rings wait for the end of all operations; ``turn`` says which ring of a device runs first."""
+
+    def rings(rows: Rows, ring_time: float) -> Rings:
+        end = max(row["end"] for row in rows)
+        return _in_turn(rows, ring_time, dict.fromkeys(_ready(rows), end), lambda stage: turn(rows, stage))
+
+    return rings
+
+
+def _first_gradients(rows: Rows) -> dict[int, float]:
+    ends: dict[int, float] = {}
+    for row in rows:
+        if row["kind"] in "BW":
+            ends[row["stage"]] = min(ends.get(row["stage"], row["end"]), row["end"])
+    return ends
+
+
+def _first_replica(rows: Rows) -> dict[int, float]:
     devices = given_by(rows).devices
-    return _at_once(_ready([row for row in rows if row["device"] < devices]), ring_time)
+    return _ready([row for row in rows if row["device"] < devices])
+
+
+def _last_replica(rows: Rows) -> dict[int, float]:
+    """Return the end of the last row of each stage. The rows of the last replica come last."""
+    return {row["stage"]: row["end"] for row in rows if row["kind"] in "BW"}
 
 
 def _one_link(rows: Rows, ring_time: float) -> Rings:
@@ -172,42 +211,28 @@ def _one_link(rows: Rows, ring_time: float) -> Rings:
     return rings
 
 
-def _by_number(rows: Rows, ring_time: float) -> Rings:
-    """Return the rings if each device runs them in the order of the stage numbers.
-
-    The gradients of a device's first stage are complete last, so the rings of its other stages follow without a pause.
-    """
-    devices, ready = given_by(rows).devices, _ready(rows)
-    return {stage: (start := ready[stage % devices] + stage // devices * ring_time, start + ring_time) for stage in ready}
-
-
-def _last_stage_first(rows: Rows, ring_time: float) -> Rings:
-    """Return the rings if each device runs them from its last stage to its first."""
-    ready, holder, free, rings = _ready(rows), {row["stage"]: row["device"] for row in rows}, dict[int, float](), {}
-    for stage in sorted(ready, reverse=True):
-        start = max(ready[stage], free.get(holder[stage], 0.0))
-        rings[stage] = start, start + ring_time
-        free[holder[stage]] = start + ring_time
-    return rings
-
-
 def _for_each_rank(rows: Rows, ring_time: float) -> Rings:
     """Return a ring for each rank. The keys are ranks in place of stages."""
     return _at_once(_ready([row | {"stage": row["device"]} for row in rows]), ring_time)
 
 
 def _after_the_device(rows: Rows, ring_time: float) -> Rings:
-    """Return the rings if each device runs them one after the other, after the end of its last operation."""
-    devices, ready = given_by(rows).devices, _ready(rows)
-    last = {stage: sum(other % devices == stage % devices for other in ready if other > stage) for stage in ready}
-    return {stage: (start := ready[stage % devices] + last[stage] * ring_time, start + ring_time) for stage in ready}
+    """Return the rings if each device runs them one after the other, after the end of its last operation on all replicas."""
+    devices, ready, ends = given_by(rows).devices, _ready(rows), dict[int, float]()
+    for row in rows:
+        ends[row["device"] % devices] = max(ends.get(row["device"] % devices, 0.0), row["end"])
+    late = {row["stage"]: ends[row["device"] % devices] for row in rows}
+    return _in_turn(rows, ring_time, late, ready.__getitem__)
 
 
 MISTAKES = (
-    KnownMistake(
-        "waits-for-the-pipelines",
-        "your rings wait until the pipelines have ended: under overlap a ring waits only for the gradients of its own stage",
-        _waiting,
+    *(
+        KnownMistake(
+            "waits-for-the-pipelines",
+            "your rings wait until the pipelines have ended: under overlap a ring waits only for the gradients of its own stage",
+            _waiting(turn),
+        )
+        for turn in (lambda rows, stage: _ready(rows)[stage], lambda rows, stage: stage, lambda rows, stage: -stage)
     ),
     KnownMistake(
         "link-never-busy",
@@ -218,22 +243,25 @@ MISTAKES = (
     KnownMistake(
         "input-gradients",
         "your rings start after the last input gradient (I): where the backward is split, the weight gradient (W) comes after I",
-        lambda rows, ring_time: _at_once(_ready(rows, "BI"), ring_time),
+        _with_ready(lambda rows: _ready(rows, "BI")),
     ),
     KnownMistake(
         "full-backwards-alone",
         "your function looks for full backwards (B) alone: where the backward is split, the gradients come from the weight gradients (W)",
-        lambda rows, ring_time: _at_once(_ready(rows, "B"), ring_time),
+        _with_ready(lambda rows: _ready(rows, "B")),
     ),
     KnownMistake(
         "first-gradient",
         "your rings start after the first backward of their stage: each microbatch adds to the gradients, so wait for the last backward",
-        _first_gradients,
+        _with_ready(_first_gradients),
     ),
-    KnownMistake(
-        "one-replica-alone",
-        "your rings wait for one replica alone: a ring joins devices of all replicas, and waits for the slowest replica",
-        _first_replica,
+    *(
+        KnownMistake(
+            "one-replica-alone",
+            "your rings wait for one replica alone: a ring joins devices of all replicas, and waits for the slowest replica",
+            _with_ready(ready_of),
+        )
+        for ready_of in (_first_replica, _last_replica)
     ),
     KnownMistake(
         "one-link-for-all",
@@ -243,12 +271,12 @@ MISTAKES = (
     KnownMistake(
         "by-stage-number",
         "you run the rings of a device in the order of the stage numbers: the stage whose gradients are complete first goes first",
-        _by_number,
+        _with_turn(lambda stage: stage),
     ),
     KnownMistake(
         "last-stage-first",
         "you run the rings of a device from its last stage to its first: the stage whose gradients are complete first goes first",
-        _last_stage_first,
+        _with_turn(lambda stage: -stage),
     ),
     KnownMistake(
         "by-rank",
@@ -274,7 +302,7 @@ MISTAKES = (
     KnownMistake(
         "length-for-the-end",
         "your second number is the length of the ring: return the time at which the ring ends",
-        lambda rows, ring_time: {stage: (start, ring_time) for stage, start in _ready(rows).items()},
+        lambda rows, ring_time: {stage: (start, ring_time) for stage, (start, _) in rings_of(given_by(rows), ring_time).items()},
         under={
             "start-and-length": None,
             "optimiser-ends": "your second number is the time from the start of the ring: return the time at which the optimiser ends",
