@@ -414,10 +414,10 @@ def test_every_ring_adds_up_in_an_order_of_its_own_for_each_seed() -> None:
 
 def test_a_test_that_counts_its_calls_and_never_calls_the_ring_fails() -> None:
     def counts(ring: Any) -> bool:
-        calls.append(ring)
+        calls.append(1)
         return (len(calls) - 1) % (len(RIGHT_RINGS) + len(WRONG_RINGS)) < len(RIGHT_RINGS)
 
-    calls: list[Any] = []
+    calls: list[int] = []
     assert check("lab07.t6", counts).passed, "the public cases come in their order"
     for seed in (1, 2, 3):
         calls = []

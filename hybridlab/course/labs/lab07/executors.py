@@ -262,14 +262,15 @@ def sums(parts: Sequence[Sums]) -> Sums:
     return sum(loss for loss, _ in parts), [np.add.reduce(each) for each in zip(*(gradients for _, gradients in parts), strict=True)]
 
 
-def wrong_run(change: Callable[[list[Sums], list[int]], Sums]) -> Callable[..., Any]:
+def wrong_run(change: Callable[[list[Sums], dict[str, list[int]]], Sums]) -> Callable[..., Any]:
     """Return a function that computes the wrong result of a known mistake.
 
-    ``change`` makes this result from two things: the losses and gradients of each microbatch, and the last microbatch in each stage's line.
+    ``change`` makes this result from two things: the losses and gradients of each microbatch, and for ``"F"`` and ``"B"`` the microbatch
+    of the last forward or backward in each stage's line.
     """
 
     def result(orders: list[str], weights: Sequence[Floats], inputs: list[Floats], labels: Ints) -> Any:
-        last = [int(line.split()[-1].partition("B")[2]) for line in orders]
+        last = {kind: [int(re.findall(rf"{kind}(\d+)", line)[-1]) for line in orders] for kind in "FB"}
         return change(parts_of_a_run(weights, inputs, labels), last), []
 
     return result
@@ -279,7 +280,7 @@ MISTAKES = [
     KnownMistake(
         "last-microbatch",
         "these are the gradients of the last microbatch alone: add up those of all microbatches",
-        wrong_run(lambda parts, last: (sums(parts)[0], [parts[each][1][stage].copy() for stage, each in enumerate(last)])),
+        wrong_run(lambda parts, last: (sums(parts)[0], [parts[each][1][stage].copy() for stage, each in enumerate(last["B"])])),
     ),
     KnownMistake(
         "mean-of-microbatches",
@@ -299,7 +300,7 @@ MISTAKES = [
     KnownMistake(
         "last-loss",
         "this is the loss of the last microbatch alone: add up the losses",
-        wrong_run(lambda parts, last: (parts[last[-1]][0], sums(parts)[1])),
+        wrong_run(lambda parts, last: (parts[last["F"][-1]][0], sums(parts)[1])),
     ),
     KnownMistake(
         "no-loss",
