@@ -82,8 +82,10 @@ def limits() -> str:
     """Return what a notebook may use while it is graded."""
     most = Limits()
     rows = [
-        ["time for a cell, or for a call of a function", f"{most.seconds_a_cell:g} s"],
-        ["time for all cells and calls of a notebook", f"{most.seconds_a_notebook:g} s"],
+        ["computing time for a cell, or for all calls of a task", f"{most.seconds_a_task:g} s"],
+        ["computing time for all cells and tasks of a notebook", f"{most.seconds_a_notebook:g} s"],
+        ["time on the clock for a cell, or for a call", f"{most.clock_a_request:g} s"],
+        ["time on the clock for a notebook", f"{most.clock_a_notebook:g} s"],
         ["memory", f"{most.memory // 2**20:,} MiB"],
         ["files, all together; they are gone afterwards", f"{most.file_bytes // 2**20} MiB"],
         ["processes and threads, one of them for the sandbox", str(most.processes)],

@@ -19,6 +19,7 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT), str(ROOT / "tests/labs"), str(ROOT / "book/_ext")]  # for the command, and for honest solutions
 
 from honest import honest_cell  # noqa: E402 - it can be imported only now
+from own_words import in_own_words  # noqa: E402
 
 from hybridlab.course.grading.copies import pack, start  # noqa: E402
 from hybridlab.course.grading.labs import reference  # noqa: E402
@@ -151,7 +152,7 @@ def right(student: Student) -> Write:
             (number,) = asked.data.numbers
             return f'check("{key}", {number.truth})'
         if TASKS[key].kind == "build":
-            return honest_cell(key, asked.data.twist, asked.data.name, SPEC.solutions[key])
+            return in_own_words(honest_cell(key, asked.data.twist, asked.data.name, SPEC.solutions[key]), student.name)
         return SPEC.solutions[key]
 
     return write

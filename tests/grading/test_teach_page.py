@@ -75,7 +75,7 @@ def test_every_mark_of_the_page_is_filled() -> None:
     assert "{{" not in page
     most = Limits()
     for words in (
-        f"| {most.seconds_a_cell:g} s |",
+        f"| {most.seconds_a_task:g} s |",
         f"| {most.seconds_a_notebook:g} s |",
         f"| {most.processes} |",
         "| 4 | a submission needs a person |",
