@@ -49,9 +49,9 @@ class Trouble(NamedTuple):
     failing : str
         The operation in which ``work`` raises an error.
     long : float
-        The seconds that the operation ``slow`` takes.
+        The seconds that each of the operations ``slow`` takes.
     slow : str
-        The operation that takes ``long`` seconds.
+        The operations that take ``long`` seconds, with blanks between them.
     """
 
     lost: tuple[str, ...] = ()
@@ -171,7 +171,7 @@ class ThreadWatch:
 
     def _must_wait(self, name: str, thread: int) -> bool:
         """Return whether an operation that has begun must wait before it is computed."""
-        if name == self._trouble.slow and self._trouble.long:
+        if self._trouble.long and name in self._trouble.slow.split():
             return time.monotonic() - self._begun[name, thread] < self._trouble.long
         if name not in self._together or self.faults or name not in self.watch.able_to_run():
             return False  # an operation in a wrong order or without its input need not wait: its fault is noted when it is computed
@@ -386,6 +386,9 @@ def runs_in_threads(rng: np.random.Generator) -> Iterator[Case]:
             yield _run_case(rng, f"GPipe with {size}", lines_of_schedule("gpipe", devices, microbatches))
             yield _run_case(rng, f"a random order with {size}", order_by_chance(rng, devices, microbatches))
     yield _run_case(rng, "2 devices and 12 microbatches", order_by_chance(rng, 2, 12))
+    # devices 0 and 1 wait, in this order, before 2B0 sends its message to device 1: waking one thread alone wakes the wrong one
+    late = Trouble(long=LONG_BEFORE_END, slow="1F0 2F0")
+    yield _run_case(rng, f"3 devices, where 1F0 and 2F0 take {LONG_BEFORE_END:g} s", ["0F0 0B0", "1F0 1B0", "2F0 2B0"], late)
     pair = ["0F0 0B0", "1F0 1B0"]
     yield _run_case(rng, f"2 devices, where 0F0 takes {LONG_OPERATION:g} s", pair, Trouble(long=LONG_OPERATION))
     yield _run_case(rng, "the lines ['0B0 0F0']", ["0B0 0F0"], Trouble(raises="order"))
