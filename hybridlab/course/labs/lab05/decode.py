@@ -12,12 +12,12 @@ from hybridlab.course.labs.lab05.messages import (
     INVERSE,
     LOSS_SCALE,
     NOT_BLOCKS,
-    SIZES,
     UNSIGNED,
     array,
     in_blocks,
     nearly_equal_lengths,
     of_each,
+    sizes_of_messages,
     without_the_library,
 )
 
@@ -25,7 +25,7 @@ from hybridlab.course.labs.lab05.messages import (
 def packets(rng: np.random.Generator) -> Iterator[Case]:
     """Yield codes and scales of many sizes, with scales of 0, with short last blocks, and without numbers."""
     yield Case((np.array([0, 0, 0], np.int8), np.zeros(2, np.float32), 2), "3 zeros in blocks of 2")
-    for size, block in SIZES:
+    for size, block in sizes_of_messages(rng):
         scales = (10.0 ** rng.uniform(-4, 2, -(-size // block))).astype(np.float32)
         codes = rng.integers(-127, 128, size).astype(np.int8)
         yield Case((codes, scales, block), in_blocks(size, block), run=without_the_library)
@@ -78,15 +78,6 @@ MISTAKES = (
         "your numbers have lost the signs: a negative code gives a negative number",
         lambda codes, scales, block: np.abs(codes * of_each(scales, block, len(codes))),
         under={"unsigned": "your numbers have lost the signs: a code below 128 gives a negative number"},
-    ),
-    KnownMistake(
-        "scales-modulo",
-        "you use i % block, the place of number i inside its block: number i is in block i // block",
-        lambda codes, scales, block: codes * scales.astype(float)[np.arange(len(codes)) % min(block, max(len(scales), 1))],
-        under={
-            "short-block-first": "you use i % block, the place of number i inside its block: with i and blocks counted from the end, "
-            "number i is in block i // block"
-        },
     ),
     KnownMistake(
         "largest-scale",

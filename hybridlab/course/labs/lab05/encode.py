@@ -16,7 +16,6 @@ from hybridlab.course.labs.lab05.messages import (
     LOSS_SCALE,
     NOT_BLOCKS,
     OTHER_FIRST,
-    SIZES,
     UNSIGNED,
     Encoded,
     array,
@@ -24,6 +23,7 @@ from hybridlab.course.labs.lab05.messages import (
     nearly_equal_lengths,
     pair,
     peak,
+    sizes_of_messages,
     without_the_library,
 )
 from hybridlab.course.values import strict
@@ -34,7 +34,7 @@ def messages(rng: np.random.Generator) -> Iterator[Case]:
     """Yield messages of many sizes, with zeros, short last blocks, a block of zeros, very large and very small numbers, and NaN."""
     yield Case((np.array([2.54, 0.033]), 2), "the numbers 2.54 and 0.033 in one block")
     yield Case((np.array([-2.54, 0.033]), 4), "the numbers -2.54 and 0.033 in blocks of 4")
-    for size, block in SIZES:
+    for size, block in sizes_of_messages(rng):
         message = rng.standard_normal(size) * 10.0 ** rng.integers(-3, 4)
         yield Case((message, block), in_blocks(size, block), run=without_the_library)
     yield Case((np.zeros(3), 2), "3 zeros in blocks of 2", run=_with_zeros)

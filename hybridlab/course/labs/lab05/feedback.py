@@ -1,6 +1,6 @@
 """The coding task ("build") ``with_feedback`` of lab 5: gradients to try, known mistakes, and changes of the task ("twists")."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,14 +13,15 @@ from hybridlab.course.labs.lab05.messages import (
     BOTH_REVERSED,
     LOSS_SCALE,
     OTHER_FIRST,
-    SIZES,
     Encoded,
     array,
     in_blocks,
     pair,
+    sizes_of_messages,
     through_int8,
 )
 
+Step = Callable[[Floats, Floats, int], Encoded]  # gradient, residual, block -> what is sent, the new residual
 STEPS = 200
 
 
@@ -29,11 +30,12 @@ def gradients(rng: np.random.Generator) -> Iterator[Case]:
     yield Case((np.array([2.54, 0.013]), np.zeros(2), 2), "the gradient [2.54, 0.013] and no residual, in one block")
     yield Case((np.array([2.54, 0.013]), np.array([0.0, 0.009]), 2), "the gradient [2.54, 0.013] and the residual [0, 0.009], in one block")
     yield Case((np.zeros(3), np.zeros(3), 2), "3 zeros in blocks of 2, and no residual")
-    for size, block in SIZES:
+    for size, block in sizes_of_messages(rng)[2:]:  # in a block with one number the residual is a rounding error of the scale alone
         gradient, residual = rng.standard_normal(size), rng.standard_normal(size) / 100
         yield Case((gradient, residual, block), f"{in_blocks(size, block)}, and a residual")
     yield Case((np.zeros(5), rng.standard_normal(5), 4), "5 zeros in blocks of 4, and a residual")
-    yield Case((rng.standard_normal(50), np.zeros(50), 16), f"{STEPS} steps with the same 50 numbers in blocks of 16", run=_many_steps)
+    words = f"{STEPS} steps with the same 50 numbers in blocks of 16"
+    yield Case((rng.standard_normal(50), np.zeros(50), 16, STEPS), words, run=_many_steps)
 
 
 class Average(NamedTuple):
@@ -42,12 +44,12 @@ class Average(NamedTuple):
     sent: Floats
 
 
-def _many_steps(function: Callable[..., Any], gradient: Floats, residual: Floats, block: int) -> Average:
+def _many_steps(function: Callable[..., Any], gradient: Floats, residual: Floats, block: int, steps: int) -> Average:
     total = np.zeros_like(gradient)
-    for _ in range(STEPS):
+    for _ in range(steps):
         sent, residual = sent_and_left(function(gradient.copy(), residual.copy(), block))
         total += sent
-    return Average(total / STEPS)
+    return Average(total / steps)
 
 
 def sent_and_left(result: Any) -> Encoded:
@@ -67,9 +69,18 @@ def _sent_and_rest(wanted: Floats, sent: Floats) -> Encoded:
     return sent, wanted - sent
 
 
+def _mistake(code: str, sentence: str, step: Step, under: Mapping[str, str | None] | None = None) -> KnownMistake:
+    """Return a known mistake. ``step`` is its program for one step, which is repeated in the case with many steps."""
+
+    def result(gradient: Floats, residual: Floats, block: int, steps: int = 1) -> Encoded | Average:
+        return step(gradient, residual, block) if steps == 1 else _many_steps(step, gradient, residual, block, steps)
+
+    return KnownMistake(code, sentence, result, under or {})
+
+
 HALVES = ("half-of-the-residual", "doubled-residual")  # the twists under which half of the old residual is added to the gradient
 MISTAKES = (
-    KnownMistake(
+    _mistake(
         "residual-not-added",
         "the old residual is lost: add it to the gradient before you encode",
         lambda gradient, residual, block: (sent := through_int8(gradient, block), gradient - sent),
@@ -78,7 +89,7 @@ MISTAKES = (
             **dict.fromkeys(HALVES, "the old residual is lost: add half of it to the gradient before you encode"),
         },
     ),
-    KnownMistake(
+    _mistake(
         "old-residual-left-out",
         "your new residual lacks the old one: subtract what was sent from the gradient and the old residual together",
         lambda gradient, residual, block: (sent := through_int8(gradient + residual, block), gradient - sent),
@@ -87,7 +98,7 @@ MISTAKES = (
             **dict.fromkeys(HALVES, "your new residual lacks half of the old one: this half belongs to what should have been sent"),
         },
     ),
-    KnownMistake(
+    _mistake(
         "sign",
         "the new residual has the wrong sign: it is what should have been sent minus what was sent",
         lambda gradient, residual, block: (sent := through_int8(gradient + residual, block), sent - gradient - residual),
@@ -96,7 +107,7 @@ MISTAKES = (
             "doubled-residual": "the new residual has the wrong sign: it is twice what should have been sent, minus twice what was sent",
         },
     ),
-    KnownMistake(
+    _mistake(
         "residual-subtracted",
         "you subtract the old residual: it was not sent yet, so add it to the gradient",
         lambda gradient, residual, block: (sent := through_int8(gradient - residual, block), gradient - residual - sent),
@@ -105,7 +116,7 @@ MISTAKES = (
             **dict.fromkeys(HALVES, "you subtract half of the old residual: it was not sent yet, so add half of it to the gradient"),
         },
     ),
-    KnownMistake(
+    _mistake(
         "residual-is-gradient",
         "your new residual contains what was sent: it is only what rounding has left, so subtract what was sent",
         lambda gradient, residual, block: (through_int8(gradient + residual, block), gradient + residual),
@@ -114,7 +125,7 @@ MISTAKES = (
             "doubled-residual": "your new residual contains what was sent: it is twice what rounding has left, so subtract what was sent",
         },
     ),
-    KnownMistake(
+    _mistake(
         "counted-twice",
         "you count the old residual twice: it is in the sum already, so do not add it to the new residual",
         lambda gradient, residual, block: (sent := through_int8(gradient + residual, block), gradient + 2 * residual - sent),
@@ -125,24 +136,24 @@ MISTAKES = (
             ),
         },
     ),
-    KnownMistake(
+    _mistake(
         "no-residual",
         "your new residual is always 0: it must hold what rounding has left",
         lambda gradient, residual, block: (through_int8(gradient + residual, block), np.zeros(len(gradient))),
         under={"sent-too-much": "your new residual is always 0: it must hold what rounding has added"},
     ),
-    KnownMistake(
+    _mistake(
         "swapped",
         "the two results are swapped: return first what is sent, then the new residual",
         lambda gradient, residual, block: (gradient + residual - (sent := through_int8(gradient + residual, block)), sent),
         under={"residual-first": None},
     ),
-    KnownMistake(
+    _mistake(
         "one-scale",
         "your function has one scale for the whole message: give `block` to encode and decode",
         lambda gradient, residual, block: _sent_and_rest(gradient + residual, through_int8(gradient + residual, max(len(gradient), 1))),
     ),
-    KnownMistake(
+    _mistake(
         "residual-never-sent",
         "only the gradient is encoded, so the residual grows and is never sent: encode the sum of both",
         lambda gradient, residual, block: _sent_and_rest(gradient + residual, through_int8(gradient, block)),
@@ -151,7 +162,7 @@ MISTAKES = (
             **dict.fromkeys(HALVES, "only the gradient is encoded, so the residual is never sent: encode the gradient plus half of it"),
         },
     ),
-    KnownMistake(
+    _mistake(
         "encoded-separately",
         "the gradient and the residual are encoded separately, with two roundings: encode their sum once",
         lambda gradient, residual, block: _sent_and_rest(
@@ -164,7 +175,7 @@ MISTAKES = (
             ),
         },
     ),
-    KnownMistake(
+    _mistake(
         "not-rounded",
         "you send the sum without rounding: encode the sum, and send the decoded numbers",
         lambda gradient, residual, block: _sent_and_rest(gradient + residual, gradient + residual),

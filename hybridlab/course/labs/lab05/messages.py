@@ -12,10 +12,26 @@ from hybridlab.course.checking.maps import REVERSED, at, exchanged, of_value, re
 from hybridlab.errors import HybridLabError
 from hybridlab.wire import WireFormat
 
-SIZES = ((1, 1), (2, 1), (3, 2), (4, 8), (5, 4), (12, 4), (100, 7), (256, 256), (1000, 256))  # numbers in a message, numbers in a block
+SMALL = ((1, 1), (2, 1), (3, 2), (4, 8), (5, 4))  # numbers in a message, numbers in a block
 NOT_BLOCKS = "your blocks have nearly the same length, as from np.array_split: here every block but the {short} has `block` numbers"
 
 Encoded = tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]
+
+
+def sizes_of_messages(rng: np.random.Generator) -> tuple[tuple[int, int], ...]:
+    """Return numbers of numbers in a message and in a block: the same small ones for each seed, then random ones.
+
+    The random messages have full blocks alone, a short last block, one block, and a short last block again.
+    """
+    full, short, large = (int(rng.integers(*limits)) for limits in ((3, 8), (5, 14), (64, 257)))
+    whole = int(rng.integers(100, 301))
+    return (
+        *SMALL,
+        (full * int(rng.integers(2, 6)), full),
+        (short * int(rng.integers(2, 9)) + int(rng.integers(1, short)), short),
+        (whole, whole),
+        (large * int(rng.integers(2, 5)) + int(rng.integers(1, large)), large),
+    )
 
 
 def in_blocks(size: int, block: int) -> str:
