@@ -58,8 +58,8 @@ def test_nothing_is_graded(
 def test_a_worker_runs_without_the_limits_of_unix(tmp_path: Path) -> None:
     """A worker for a student's own code sets no limits, so it needs no module ``resource``, which Windows lacks."""
     from hybridlab.course.grading.budget import Budget
-    from hybridlab.course.grading.sandbox import Limits
     from hybridlab.course.grading.launch import launcher
+    from hybridlab.course.grading.sandbox import Limits
 
     with launcher("none") as local:
         session = local.open("library", Budget(Limits()))
