@@ -113,11 +113,14 @@ def read_parts(returned: Any) -> Numbers:
 
 
 def iterations(rng: np.random.Generator) -> Iterator[Case]:
-    """Yield iterations from the smallest up: one GPU, then one kind of parallelism at a time, then all three with random shapes."""
+    """Yield iterations of random models: one GPU, then one kind of parallelism at a time, then all three with larger models."""
     small, slow = TINY
     yield _iteration_case(small, (1, 1, 1, 1, 1), slow)
     for sizes in ((1, 1, 1, 2, 6), (2, 1, 1, 1, 2), (1, 1, 2, 1, 2), (1, 1, 3, 1, 6), (1, 2, 1, 1, 2), (1, 4, 1, 1, 1), (1, 3, 1, 2, 20)):
-        yield _iteration_case(small | {"layers": 12}, sizes, slow)
+        drawn = {name: 2 * int(rng.integers(4, 21)) for name in ("hidden", "sequence", "vocabulary")}
+        if sizes == (1, 1, 2, 1, 2):  # a stage so narrow that its biases, 13 h, are a large share of its parameters
+            drawn = {"hidden": 2, "sequence": 2 * int(rng.integers(4, 11)), "vocabulary": 2 * int(rng.integers(4, 11))}
+        yield _iteration_case(small | {"layers": 12 * int(rng.integers(1, 4))} | drawn, sizes, slow)
     for tensor, stages, replicas, microbatches in ((2, 2, 2, 1), (4, 3, 2, 4), (8, 1, 3, 2), (1, 8, 4, 3), (2, 4, 2, 16), (8, 4, 16, 8)):
         model: Numbers = {
             "layers": stages * int(rng.integers(1, 9)),
