@@ -29,6 +29,7 @@ from hybridlab.course.results import is_stub
 from hybridlab.errors import HybridLabError
 
 PUBLIC_SEED = 0  # the seed of the public check, which has the same cases in each call
+ALONE = "it is graded with Python and numpy alone"  # the end of the prompt of each task that may not use the library
 SOLUTION = "solution"  # the name of each worked solution's function; a function with this name is not saved for later labs
 KEEPS_ITS_STATE = (
     "when it is called again for {}, after the call for {}, your function returns something else than the first time: "
@@ -463,15 +464,16 @@ def build_task(
 
     def add(judge: Callable[..., Feedback]) -> Callable[..., Feedback]:
         build = Build(signature, cases, judge, reads, mistakes, lesson, fresh, within, without, library, threads, twists, examples)
+        asked = prompt if library else f"{prompt}; {ALONE}"
 
         def judged(function: Any, seed: int | None) -> Feedback:
             if is_stub(function):
-                return wrong("nothing-handed-in", f"nothing handed in yet: {prompt}")
+                return wrong("nothing-handed-in", f"nothing handed in yet: {asked}")
             feedback = build.check(function, PUBLIC_SEED if seed is None else seed)
             return save_if_passed(feedback, build, function) if seed is None else feedback
 
         def instance(seed: int | None) -> Instance:
-            return Instance(prompt, lambda function: judged(function, seed), build)
+            return Instance(asked, lambda function: judged(function, seed), build)
 
         add_task(Task(key, title, points, "build", instance, partial_credit))
         return judge
