@@ -56,6 +56,8 @@ def library_in(function: Any) -> tuple[str, ...]:
         function = inspect.unwrap(function)  # a function whose twist has been undone is a function of the library around the student's
     if inspect.isroutine(function) and _is_of_library(function):
         return (function.__name__,)
+    if not inspect.isroutine(function) and not isinstance(function, type) and _is_of_library(function):
+        return ()  # the grader's reference to a function in another process
     inner = function
     while isinstance(inner, functools.partial):
         inner = inner.func
