@@ -22,6 +22,7 @@ GATES = [
     "the worked solutions get all points",
     "an empty copy gets none",
     "no known wrong answer passes",
+    "no counter and no table of public results passes",
     "no build accepts the public solution",
 ]
 CLASS = release.CLASS
@@ -72,6 +73,17 @@ def a_twist_that_does_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     planted(monkeypatch, change)
 
 
+def hidden_cases_that_are_the_public_ones(monkeypatch: pytest.MonkeyPatch) -> None:
+    def change(spec: LabSpec) -> LabSpec:
+        task = next(task for task in spec.tasks if task.key == "lab02.t5")
+        page = task.instance(None)
+        public = replace(page.data, cases=lambda rng: page.data.public_cases)
+        same = Instance(page.prompt, public.check, public)
+        return with_task(spec, replace(task, instance=lambda seed: same if seed is None else task.instance(seed)))
+
+    planted(monkeypatch, change)
+
+
 def an_empty_copy_that_passes(monkeypatch: pytest.MonkeyPatch) -> None:
     own = release.student_copy
 
@@ -91,12 +103,20 @@ FAULTS: Mapping[str, tuple[Plant, list[str]]] = {
     ),
     "a judge of functions": (
         a_judge_that_accepts_everything("lab02.t5"),
-        ["no known wrong answer passes: lab02.t5 accepts all-forwards-first"],
+        [
+            "no known wrong answer passes: lab02.t5 accepts all-forwards-first",
+            "no counter and no table of public results passes: lab02.t5 accepts a counter",
+            "no counter and no table of public results passes: lab02.t5 accepts a table",
+        ],
     ),
     "a solution": (a_solution_that_was_changed, ["the worked solutions get all points: lab02.t2 gets 0%"]),
     "a twist": (
         a_twist_that_does_nothing,
         [f"no build accepts the public solution: lab02.t5 accepts the public solution from {name}" for name in CLASS[:1]],
+    ),
+    "a table": (
+        hidden_cases_that_are_the_public_ones,
+        ["no counter and no table of public results passes: lab02.t5 accepts a table"],
     ),
     "a copy": (an_empty_copy_that_passes, ["an empty copy gets none: lab02.t4 gets 100%"]),
 }

@@ -15,12 +15,14 @@ import numpy as np
 
 from hybridlab.checks import counted
 from hybridlab.course.checking.checking import check_with
+from hybridlab.course.grading.budget import Budget
 from hybridlab.course.grading.copies import student_copy
 from hybridlab.course.grading.labs import reference
 from hybridlab.course.grading.launch import Launcher
 from hybridlab.course.grading.marking import NOT_GRADED, mark
 from hybridlab.course.grading.notebook import CodeCell
 from hybridlab.course.grading.records import write_whole
+from hybridlab.course.grading.replays import replays, worked_solution
 from hybridlab.course.grading.specs import LabSpec, spec_of
 from hybridlab.course.tasks import Build, Instance, Question, Student, Task
 from hybridlab.errors import HybridLabError
@@ -71,6 +73,8 @@ def gates(lab: str, launcher: Launcher, course: str, tell: Tell = lambda what: N
     yield Gate("an empty copy gets none", 1, tuple(trial.above(_empty_copy(lab), 0.0)))
     tell("known wrong answers")
     yield _try_wrong_answers(spec, course)
+    tell("a counter and a table of public results")
+    yield _try_replays(spec, seed)
     tell("public solutions in copies of students")
     yield _try_public_solutions(trial, spec, course)
 
@@ -115,8 +119,7 @@ class _Trial:
 
     def points(self, cells: Sequence[CodeCell], student: Student | None = None) -> dict[str, float]:
         """Mark a notebook. Return for each task the earned share of the points, from 0 to 1."""
-        seconds = self._launcher.limits.seconds_a_notebook
-        marks = list(mark(cells, self.spec, student, self._launcher.open, seconds, lambda key: self._seed))
+        marks = list(mark(cells, self.spec, student, self._launcher.open, Budget(self._launcher.limits), lambda key: self._seed))
         if failed := [each for each in marks if each.code in NOT_GRADED]:
             raise HybridLabError(f"{self.spec.lab} is not released: {failed[0].key} was {failed[0].messages[0]}", "gate-failed")
         return {each.key: each.points / each.out_of for each in marks}
@@ -153,6 +156,17 @@ def _try_wrong_answers(spec: LabSpec, course: str) -> Gate:
                 if passes:
                     faults[f"{task.key} accepts {mistake}"] = None
     return Gate("no known wrong answer passes", tried, tuple(faults))
+
+
+def _try_replays(spec: LabSpec, seed: int) -> Gate:
+    """Check that functions which only know the results of the public cases fail the hidden cases of each build."""
+    tried, faults = 0, list[str]()
+    for task in (each for each in spec.tasks if each.kind == "build"):
+        build: Build = task.instance(None).data
+        for name, replay in replays(build, worked_solution(spec, task.key)):
+            tried += 1
+            faults += [f"{task.key} accepts a {name}"] * (not any(build.codes(replay(), seed)))
+    return Gate("no counter and no table of public results passes", tried, tuple(faults))
 
 
 def _mistakes(task: Task, asked: Instance) -> Iterator[tuple[str, bool]]:
