@@ -54,6 +54,7 @@ def test_the_table_of_grades_has_a_row_for_each_student(tmp_path: Path) -> None:
         "points": "2",
         "out of": "2",
         "percent": "100.0",
+        "of them bonus": "0",
         "lab02.t2": "2",
         "lab02.t6": "",
         "lab02.t1": "",
@@ -76,8 +77,8 @@ def test_the_table_of_tasks_counts_the_class(tmp_path: Path) -> None:
     )
     write_reports([marks("ana", PARTLY)], tmp_path / "partly")
     (row,), (partly,) = rows(tmp_path / "tasks.csv"), rows(tmp_path / "partly" / "tasks.csv")
-    assert list(row.values()) == ["lab02.t2", RIGHT.title, "2", "9", "1", "0", "1", "0.22", "0.11", "d: 3, b: 2, a: 1"]
-    assert list(partly.values()) == ["lab02.t6", PARTLY.title, "6", "1", "0", "1", "0", "3.33", "0.56", "wrong-order: 1"]
+    assert list(row.values()) == ["lab02.t2", RIGHT.title, "2", "no", "9", "1", "0", "1", "0.22", "0.11", "d: 3, b: 2, a: 1"]
+    assert list(partly.values()) == ["lab02.t6", PARTLY.title, "6", "no", "1", "0", "1", "0", "3.33", "0.56", "wrong-order: 1"]
 
 
 def test_gradescope_finds_its_fields(tmp_path: Path) -> None:
@@ -160,6 +161,32 @@ def test_feedback_has_the_words_of_the_check(tmp_path: Path) -> None:
     for line in ("# lab02: 5.33 out of 11 points", HIDDEN_CASES, "lab02.t2: passed", "lab02.t6: partly: 3.33 of 6 points", "copied cells"):
         assert f"{line}\n" in text
     assert "  handed in twice\n" in text
+
+
+def test_the_points_of_optional_tasks_come_on_top(tmp_path: Path) -> None:
+    """With full points and a bonus of 2 of 3: more than 100 %. A bonus that is missing costs nothing anywhere."""
+    full, extra, nothing = replace(PARTLY, points=6), replace(EMPTY, points=2, bonus=True), replace(EMPTY, bonus=True)
+    write_reports([marks("ana", full, extra), marks("ben", full, nothing), marks("cy", replace(full, points=1.5), extra)], tmp_path)
+    names = ("points", "out of", "percent", "of them bonus", "lab02.t1")
+    assert [[row[name] for name in names] for row in rows(tmp_path / "grades.csv")] == [
+        ["8", "6", "133.3", "2", "2"],
+        ["6", "6", "100.0", "0", "0"],
+        ["3.5", "6", "58.3", "2", "2"],
+    ]
+    assert [row["bonus"] for row in rows(tmp_path / "tasks.csv")] == ["no", "yes"]
+    suites = ElementTree.parse(tmp_path / "junit.xml").getroot()  # noqa: S314 (our own file)
+    assert [(suite.get("failures"), suite.get("skipped")) for suite in suites] == [("0", "1"), ("0", "1"), ("1", "1")]
+    assert [len(list(suites.iter(kind))) for kind in ("failure", "skipped")] == [1, 3]
+    results = [json.loads((tmp_path / "results" / f"{student}.json").read_bytes()) for student in ("ana", "ben")]
+    assert [result["score"] for result in results] == [8, 6]
+    assert results[0]["output"].startswith("8 out of 6 points, 2 of them bonus points\n")
+    assert [test["name"] for test in results[0]["tests"]] == ["lab02.t6: Build a simulator", "lab02.t1: Write 1F1B (bonus)"]
+    collected = [json.loads((tmp_path / "classroom" / f"{student}.json").read_bytes()) for student in ("ana", "ben", "cy")]
+    assert [(result["score"], result["max-score"]) for result in collected] == [(8, 8), (6, 6), (3, 8)]
+    assert all(0 <= test["score"] <= test["max-score"] for result in collected for test in result["tests"])
+    feedback = (tmp_path / "feedback" / "ana.md").read_text(encoding="utf-8")
+    assert feedback.startswith("# lab02: 8 out of 6 points, 2 of them bonus points\n")
+    assert "## Write 1F1B (bonus)\n" in feedback
 
 
 def test_hidden_cases_are_named_where_they_were_run(tmp_path: Path) -> None:

@@ -20,6 +20,7 @@ from hybridlab.course.grading.notebook import (
     text_in,
 )
 from hybridlab.course.grading.records import write_whole
+from hybridlab.course.grading.specs import HEADING, sections
 from hybridlab.course.tasks import TASKS
 from hybridlab.errors import HybridLabError
 
@@ -33,9 +34,6 @@ KERNEL = {
 }
 METADATA_TO_COPY = ("tags", "jupyter", "jp-MarkdownHeadingCollapsed")  # metadata of cells; all others are for the web site
 GIVES_AWAY = {"solution", "reveals"}  # tags of cells that show the answer to a task
-HEADING = re.compile(r"(#+) +(.+)")
-# a code block in Markdown; a line with # in such a block is not a heading
-FENCED = re.compile(r"^(```|~~~).*?^\1", flags=re.DOTALL | re.MULTILINE)
 TO_ANOTHER_PAGE = re.compile(
     r"(?<!!)\[([^\]]+)\]\((?!\w+:|#)[^()\s]+\.(?:ipynb|md)(?:#[^()\s]*)?\)"
 )  # a link to another lab or to a page of the book; students do not have these files
@@ -198,24 +196,12 @@ def _left_out(cells: list[dict[str, Any]]) -> set[int]:
     tagged = {place for place, cell in enumerate(cells) if GIVES_AWAY & set(cell["metadata"].get("tags", ()))}
     left_out = set(tagged)
     # inner sections first: when all of them are left out, only the heading of the outer section remains
-    for title, places in reversed(list(_sections(cells))):
+    for title, places in reversed(list(sections(cells))):
         whole = title.startswith("Solution") or (title.startswith("Answer") and tagged & set(places))
         bare = len(places) > 1 and left_out.issuperset(places[1:]) and HEADING.fullmatch(cell_text(cells[places[0]]).strip())
         if whole or bare:
             left_out |= set(places)
     return left_out
-
-
-def _sections(cells: list[dict[str, Any]]) -> Iterator[tuple[str, range]]:
-    """Yield the title of each section and the indices of its cells. As in JupyterLab, the highest heading of a cell counts."""
-    headings: list[tuple[int, int, str]] = []
-    for place, cell in enumerate(cells):
-        if cell["cell_type"] == "markdown":
-            found = [match for match in map(HEADING.fullmatch, FENCED.sub("", cell_text(cell)).splitlines()) if match]
-            headings += [(place, *min(((len(each[1]), each[2]) for each in found), key=lambda each: each[0]))] if found else []
-    for number, (place, level, title) in enumerate(headings):
-        end = next((later for later, other, _ in headings[number + 1 :] if other <= level), len(cells))
-        yield title, range(place, end)
 
 
 def _stripped(cell: dict[str, Any]) -> dict[str, Any]:

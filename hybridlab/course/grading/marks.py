@@ -24,6 +24,8 @@ class TaskMark:
         Further sentences for the student, such as that two answers were handed in.
     seed : int, optional
         The seed of the hidden cases of a coding task. Reports for students do not contain the seed.
+    bonus : bool
+        Whether the task is optional. Its points count on top of the points that the lab is out of.
     """
 
     key: str
@@ -34,6 +36,7 @@ class TaskMark:
     messages: tuple[str, ...] = ()
     remarks: tuple[str, ...] = ()
     seed: int | None = None
+    bonus: bool = False
 
 
 @dataclass(frozen=True)
@@ -74,13 +77,18 @@ class Marks:
 
     @property
     def points(self) -> float:
-        """The sum of the points that the student has earned in all tasks."""
+        """The sum of the points that the student has earned in all tasks. With bonus points it can be more than ``out_of``."""
         return sum(task.points for task in self.tasks)
 
     @property
+    def bonus(self) -> float:
+        """The sum of the points that the student has earned in optional tasks. They are a part of ``points``."""
+        return sum(task.points for task in self.tasks if task.bonus)
+
+    @property
     def out_of(self) -> float:
-        """The sum of the points of all tasks, which right answers get."""
-        return sum(task.out_of for task in self.tasks)
+        """The sum of the points of all tasks that are not optional. Right answers get these points."""
+        return sum(task.out_of for task in self.tasks if not task.bonus)
 
     def to_json(self) -> dict[str, Any]:
         """Return the marks as a dict of plain values, which can be written as JSON."""

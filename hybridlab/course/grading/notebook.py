@@ -10,7 +10,7 @@ import stat
 import struct
 import zipfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -230,7 +230,7 @@ def code_cells(cells: list[dict[str, Any]], name: str) -> tuple[CodeCell, ...]:
     return tuple(found)
 
 
-def cell_text(cell: dict[str, Any]) -> str:
+def cell_text(cell: Mapping[str, Any]) -> str:
     r"""Return the text of a cell, with ``\n`` as the end of each line; an empty text if the cell has no text, or another value instead.
 
     >>> cell_text({"source": ["a = 1\r\n", "b = 2"]})

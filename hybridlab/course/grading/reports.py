@@ -112,7 +112,13 @@ def _remarks(marks: Marks) -> list[str]:
 
 
 def _points(marks: Marks) -> str:
-    return f"{short_number(marks.points)} out of {short_number(marks.out_of)} points"
+    bonus = f", {short_number(marks.bonus)} of them bonus points" if marks.bonus else ""
+    return f"{short_number(marks.points)} out of {short_number(marks.out_of)} points{bonus}"
+
+
+def _name(task: TaskMark) -> str:
+    """Return the key and the title of a task, and whether its points are bonus points."""
+    return for_log(f"{task.key}: {task.title}") + " (bonus)" * task.bonus
 
 
 def _ran_hidden_cases(marks: Marks) -> bool:
@@ -138,12 +144,12 @@ def _task_keys(marks: Iterable[Marks]) -> list[str]:
 def _grades(marks: Sequence[Marks]) -> Iterator[list[str | float]]:
     """Yield the rows of ``grades.csv``: the header, and a row for each student."""
     keys = _task_keys(marks)
-    yield ["student", "lab", "points", "out of", "percent", *keys, "needs a person", "remarks"]
+    yield ["student", "lab", "points", "out of", "percent", "of them bonus", *keys, "needs a person", "remarks"]
     for each in marks:
         earned = {task.key: short_number(task.points) for task in each.tasks}
         percent = round(100 * each.points / each.out_of, 1) if each.out_of else ""
         remarks = _remarks(each) + [for_log(f"{task.key}: {text}") for task in each.tasks for text in task.remarks]
-        total = [short_number(each.points), short_number(each.out_of), percent]
+        total = [short_number(each.points), short_number(each.out_of), percent, short_number(each.bonus)]
         yield [each.student, each.lab, *total, *(earned.get(key, "") for key in keys), for_log(each.needs_person), "; ".join(remarks)]
 
 
@@ -152,7 +158,8 @@ def _statistics(marks: Sequence[Marks]) -> Iterator[list[str | float]]:
 
     The share of a task is the mean of the students' points, divided by the points of a right answer.
     """
-    yield ["task", "title", "out of", "students", "passed", "partly", "nothing handed in", "mean points", "share", "most frequent mistakes"]
+    counted = ["students", "passed", "partly", "nothing handed in"]
+    yield ["task", "title", "out of", "bonus", *counted, "mean points", "share", "most frequent mistakes"]
     for key in _task_keys(marks):
         tasks = [task for each in marks for task in each.tasks if task.key == key]
         passed = sum(task.points >= task.out_of for task in tasks)
@@ -164,19 +171,25 @@ def _statistics(marks: Sequence[Marks]) -> Iterator[list[str | float]]:
         counts = [len(tasks), passed, partly, codes["nothing-handed-in"]]
         share = short_number(mean / out_of) if out_of else ""
         frequent = ", ".join(f"{code}: {-count}" for count, code in mistakes[:3])
-        yield [key, tasks[0].title, short_number(out_of), *counts, short_number(mean), share, frequent]
+        bonus = "yes" if tasks[0].bonus else "no"
+        yield [key, tasks[0].title, short_number(out_of), bonus, *counts, short_number(mean), share, frequent]
 
 
 def _junit(marks: Sequence[Marks]) -> bytes:
-    """Return the marks as JUnit XML for CI systems: a test suite for each student, a failed test for each task without full points."""
+    """Return the marks as JUnit XML for CI systems: a test suite for each student, a failed test for each task without full points.
+
+    An optional task without full points is a skipped test, because a student does not need to answer it.
+    """
     suites = ElementTree.Element("testsuites")
     for each in marks:
-        failures = sum(task.points < task.out_of for task in each.tasks)
-        counts = {"tests": str(len(each.tasks)), "failures": str(failures)}
+        missed = Counter("skipped" if task.bonus else "failures" for task in each.tasks if task.points < task.out_of)
+        counts = {"tests": str(len(each.tasks)), **{kind: str(missed[kind]) for kind in ("failures", "skipped")}}
         suite = ElementTree.SubElement(suites, "testsuite", {"name": for_log(each.student), **counts})
         for task in each.tasks:
-            case = ElementTree.SubElement(suite, "testcase", classname=each.lab, name=for_log(f"{task.key}: {task.title}"))
-            if task.points < task.out_of:
+            case = ElementTree.SubElement(suite, "testcase", classname=each.lab, name=_name(task))
+            if task.points < task.out_of and task.bonus:
+                ElementTree.SubElement(case, "skipped", message=verdict(task))
+            elif task.points < task.out_of:
                 failure = ElementTree.SubElement(case, "failure", type=for_log(task.code), message=verdict(task))
                 failure.text = "\n".join(_sentences(task))
     ElementTree.indent(suites)
@@ -194,7 +207,7 @@ def _gradescope(marks: Marks) -> dict[str, Any]:
         "visibility": "visible",
         "tests": [
             {
-                "name": for_log(f"{task.key}: {task.title}"),
+                "name": _name(task),
                 "score": short_number(task.points),
                 "max_score": short_number(task.out_of),
                 "status": "passed" if task.points >= task.out_of else "failed",
@@ -209,7 +222,9 @@ def _gradescope(marks: Marks) -> dict[str, Any]:
 def _classroom50(marks: Marks, runner: Mapping[str, str] | None) -> dict[str, Any]:
     """Return the result of a student in the form of Classroom 50: github.com/foundation50/classroom50, wiki page Advanced-Autograding.
 
-    Classroom 50 has whole points only, so points are rounded down.
+    Classroom 50 has whole points only, so points are rounded down. There the largest score is the sum of those of the tests, and no score
+    can be larger. So the largest score of an optional task is the one that the student has: without bonus points, the student loses
+    nothing.
     """
     known = {"classroom": for_log(marks.course), "assignment": for_log(marks.lab), "owner": for_log(marks.student)}
     if runner is not None:
@@ -217,17 +232,17 @@ def _classroom50(marks: Marks, runner: Mapping[str, str] | None) -> dict[str, An
         known = {field: runner.get(field.upper(), ours) for field, ours in known.items()}
         known |= {field: runner[variable] for field, variable in RUNNER.items() if variable in runner}
         known["datetime"] = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-    tests = [
+    tests: list[dict[str, Any]] = [
         {
-            "test-name": for_log(f"{task.key}: {task.title}"),
+            "test-name": _name(task),
             "passed": task.points >= task.out_of,
             "score": int(task.points),
-            "max-score": int(task.out_of),
+            "max-score": int(task.points if task.bonus else task.out_of),
             "output": "\n".join([verdict(task), *_sentences(task)]),
         }
         for task in marks.tasks
     ]
-    totals = {"score": sum(int(task.points) for task in marks.tasks), "max-score": sum(int(task.out_of) for task in marks.tasks)}
+    totals = {name: sum(test[name] for test in tests) for name in ("score", "max-score")}
     return {"schema": "classroom50/result/v1", **known, **totals, "tests": tests}
 
 
@@ -242,5 +257,6 @@ def _feedback(marks: Marks) -> str:
     lines += [HIDDEN_CASES, ""] * _ran_hidden_cases(marks)
     lines += [*fenced(_remarks(marks)), ""] * bool(marks.remarks)
     for task in marks.tasks:
-        lines += [f"## {for_markdown(task.title)}", "", *fenced([for_log(f"{task.key}: {verdict(task)}"), *_sentences(task)]), ""]
+        title = for_markdown(task.title) + " (bonus)" * task.bonus
+        lines += [f"## {title}", "", *fenced([for_log(f"{task.key}: {verdict(task)}"), *_sentences(task)]), ""]
     return "\n".join(lines)

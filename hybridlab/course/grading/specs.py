@@ -4,16 +4,20 @@ import ast
 import json
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from hybridlab.course.grading.notebook import CodeCell
+from hybridlab.course.grading.notebook import CodeCell, cell_text
 from hybridlab.course.tasks import TASKS, Task
 
 # a call of check; the group is the key of the task
 HAND_IN = re.compile(r"""\bcheck\(\s*["']([\w.]+)["']""")
+HEADING = re.compile(r"(#+) +(.+)")
+# a code block in Markdown; a line with # in such a block is not a heading
+FENCED = re.compile(r"^(```|~~~).*?^\1", flags=re.DOTALL | re.MULTILINE)
+OPTIONAL = re.compile(r"Optional\b")  # the beginning of the title of a section whose tasks are for bonus points
 
 
 @dataclass(frozen=True)
@@ -61,6 +65,8 @@ class LabSpec:
         For each task, the code of the worked solution.
     places : mapping of str to int
         For each task, the index of the answer cell among the code cells of the lab.
+    bonus : frozenset of str
+        The tasks in optional sections. Their points are bonus points: they are no part of the points that a lab is out of.
     """
 
     lab: str
@@ -71,6 +77,12 @@ class LabSpec:
     stubs: Mapping[str, str]
     solutions: Mapping[str, str]
     places: Mapping[str, int]
+    bonus: frozenset[str] = frozenset()
+
+    @property
+    def out_of(self) -> int:
+        """The points of all tasks that are not optional."""
+        return sum(task.points for task in self.tasks if task.key not in self.bonus)
 
     @property
     def imports(self) -> tuple[str, ...]:
@@ -113,6 +125,7 @@ def spec_of(path: Path) -> LabSpec:
     stubs: dict[str, str] = {}
     solutions: dict[str, str] = {}
     places: dict[str, int] = {}
+    optional = {place for title, section in sections(cells) if OPTIONAL.match(title) for place in section}
     for place, (source, tags) in enumerate(code):
         cells_of_tasks = stubs if "task" in tags else solutions if "solution" in tags else {}
         cells_of_tasks.update(dict.fromkeys(HAND_IN.findall(source), source))
@@ -126,7 +139,20 @@ def spec_of(path: Path) -> LabSpec:
         stubs,
         solutions,
         places,
+        frozenset(key for place in optional for key in HAND_IN.findall(_source(cells[place])) if key in stubs),
     )
+
+
+def sections(cells: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, range]]:
+    """Yield the title of each section and the indices of its cells. As in JupyterLab, the highest heading of a cell counts."""
+    headings: list[tuple[int, int, str]] = []
+    for place, cell in enumerate(cells):
+        if cell["cell_type"] == "markdown":
+            found = [match for match in map(HEADING.fullmatch, FENCED.sub("", cell_text(cell)).splitlines()) if match]
+            headings += [(place, *min(((len(each[1]), each[2]) for each in found), key=lambda each: each[0]))] if found else []
+    for number, (place, level, title) in enumerate(headings):
+        end = next((later for later, other, _ in headings[number + 1 :] if other <= level), len(cells))
+        yield title, range(place, end)
 
 
 def _source(cell: Mapping[str, Any]) -> str:
