@@ -24,6 +24,8 @@ def one_process() -> Iterator[None]:
 
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(grade, "each_apart", each_here)
+        # the right answers of these tests are alike: they stand in the repository
+        patched.setattr(grade, "add_likenesses", lambda marks, found, lab: list(marks))
         yield
 
 

@@ -127,6 +127,7 @@ def test_no_notebook_stops_the_class_or_changes_the_marks_of_another_one(here: P
     marks = graded(here / "out")
     assert {name: each.points for name, each in marks.items()} == {"ana": 26.0, "zoe": 26.0, "blank": 26.0, **LOST}
     assert {name for name, each in marks.items() if each.needs_person} == {"blank"}
+    assert "lab02.t5, lab02.t6 in lab02_ana.ipynb" in (here / "out" / "grades.csv").read_text(), "their programs are those of the tests"
     assert not list((here / "tmp").iterdir())
 
 

@@ -20,7 +20,7 @@ from hybridlab.course.grading.cases import secret_in
 from hybridlab.course.grading.copies import pack, start
 from hybridlab.course.grading.doctor import examine, require_sandbox
 from hybridlab.course.grading.escaping import for_log
-from hybridlab.course.grading.grade import Assignment, grade_all, with_seeds
+from hybridlab.course.grading.grade import Assignment, grade_all, marked_alike, with_seeds
 from hybridlab.course.grading.labs import lab_name, reference
 from hybridlab.course.grading.launch import SANDBOXES, Launcher, launcher
 from hybridlab.course.grading.marking import mark
@@ -209,6 +209,7 @@ def grade_class(
                 for each in graded:
                     marks.append(each)
                     advance(each.student)
+            marks = marked_alike(marks, found, assignment.lab)
     except KeyboardInterrupt:
         interrupted = True
     if marks or not interrupted:

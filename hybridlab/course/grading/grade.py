@@ -13,6 +13,7 @@ from hybridlab.course.grading.budget import Budget
 from hybridlab.course.grading.cases import Secret
 from hybridlab.course.grading.labs import reference
 from hybridlab.course.grading.launch import Launcher
+from hybridlab.course.grading.likeness import add_likenesses
 from hybridlab.course.grading.marking import NOT_GRADED, mark
 from hybridlab.course.grading.marks import Marks, TaskMark
 from hybridlab.course.grading.notebook import Submission, read_submission
@@ -23,6 +24,7 @@ from hybridlab.errors import HybridLabError
 
 LONGER = 2  # what was too slow is tried again alone with this many times the time
 CLOCKS = 3  # a submission is given up after this many times the seconds on the clock that its notebook may take; the rest is for the judges
+COMPARING = 600.0  # seconds on the clock for the comparison of all programs of a class
 MEMORY = 2 * 2**30  # the bytes that the grader itself may take for one submission
 
 
@@ -161,6 +163,20 @@ def _broken(student: str, path: Path, why: str, assignment: Assignment) -> Marks
     tasks = _no_marks(spec_of(reference(assignment.lab)), "judge-failed")
     marks = _for_a_person(student, [path], f"{path.name} was not graded: {why}; grade again", assignment)
     return replace(marks, tasks=tasks, digest=digest_of(path))
+
+
+def marked_alike(marks: Sequence[Marks], found: Mapping[str, Sequence[Path]], lab: str) -> list[Marks]:
+    """Return the marks of a class, with a sentence for a person on each program that is like another one. Points stay as they are.
+
+    The comparison runs in a process of its own, too. If this process ends without a result, the sentence is on all marks.
+    """
+    comparison = ("likenesses", (marks, found, lab))
+    ((_, compared),) = each_apart(add_likenesses, [comparison], jobs=1, seconds=COMPARING, memory=MEMORY)
+    if isinstance(compared, Broken):
+        why = f"the programs of the class were not compared with each other: {compared.why}"
+        return [replace(each, needs_person=_sentences(each.needs_person, why)) for each in marks]
+    result: list[Marks] = compared
+    return result
 
 
 def digest_of(path: Path) -> str:
