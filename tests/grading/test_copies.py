@@ -2,6 +2,8 @@
 
 import ast
 import builtins
+import contextlib
+import io
 import json
 import re
 from collections.abc import Iterator
@@ -11,12 +13,15 @@ from typing import Any
 import nbformat
 import pytest
 from cases import in_turn, refusal
-from notebooks import LABS, cells_of
+from folds import OPTIONAL
+from notebooks import LABS, cells_of, with_folds
 
 from hybridlab.course.grading import copies
-from hybridlab.course.grading.copies import pack, start, student_copy, usable_name
+from hybridlab.course.grading.copies import pack, reveal, start, student_copy, usable_name
 from hybridlab.course.grading.labs import lab_name, lab_notebooks, reference
 from hybridlab.course.grading.notebook import MOST_BYTES, read_submission
+from hybridlab.course.grading.reveal import held_back, left_out, revealed
+from hybridlab.course.grading.specs import HAND_IN, spec_of
 from hybridlab.course.tasks import TASKS, Student
 
 NAMES = sorted(path.name[:5] for path in LABS.glob("lab*.ipynb"))
@@ -87,11 +92,13 @@ def test_a_copy_has_the_other_cells_in_their_order_and_with_their_ids(lab: str) 
     titles = {cell["id"]: "".join(cell["source"]).strip() for cell in stored if cell["cell_type"] == "markdown"}
     ids = [cell["id"] for cell in student_copy(lab)["cells"]]
     gone = [cell["id"] for cell in stored if cell["id"] not in ids]
-    assert ids == ["how-to-work", *(cell["id"] for cell in stored if cell["id"] in ids)]
+    own = [name for name in ids if re.match(r"(more|bonus)-lab\d\d-t\d", name)]
+    assert [name for name in ids if name not in own] == ["how-to-work", *(cell["id"] for cell in stored if cell["id"] in ids)]
     assert hidden <= set(gone)
-    headings = [titles[name] for name in gone if re.match("#+ ", titles.get(name, ""))]
+    headings = [titles[name].partition("\n")[0] for name in gone if re.match("#+ ", titles.get(name, ""))]
     others = [heading for heading in headings if not re.match(r"#+ (Solution|Answer|What this shows)", heading)]
-    assert others == {"lab09": ["#### What decides"], "lab11": ["#### Why the plan with the most work can be the fastest"]}.get(lab, [])
+    of_lab11 = ["#### Why the plan with the most work can be the fastest", "### Which schedules save memory"]
+    assert others == {"lab09": ["#### What decides"], "lab11": of_lab11}.get(lab, [])
     assert not any(re.match(r"#+ Solution", titles.get(name, "")) for name in ids)
 
 
@@ -114,7 +121,7 @@ def test_what_gives_an_answer_away_is_left_out_and_other_answers_stay() -> None:
 def sections_left_out(*cells: tuple[str, str, list[str]]) -> str:
     """Return the sources of the cells that a student gets, joined; a cell is its kind, its source and its tags."""
     made = [{"cell_type": kind, "source": source, "metadata": {"tags": tags}} for kind, source, tags in cells]
-    gone = copies._left_out(made)
+    gone = left_out(made)
     return " ".join(cell["source"] for place, cell in enumerate(made) if place not in gone)
 
 
@@ -128,12 +135,92 @@ def test_a_section_ends_at_the_next_heading_of_its_level() -> None:
     assert shown == "## 1 #### Next given ### Answer kept ## 2 end"
 
 
-def test_a_heading_goes_when_nothing_is_left_under_it() -> None:
+def test_the_beginning_of_a_section_goes_when_nothing_else_of_it_is_left() -> None:
     shown = sections_left_out(
         ("markdown", "## 1", []), ("markdown", "### Why", []), ("markdown", "#### Solution", []), ("code", "secret", ["solution"]),
         ("markdown", "## 2\n\nText.", []), ("code", "told", ["reveals"]), ("markdown", "## 3", []), ("markdown", "## 4", []),
+        ("markdown", "Of 4.\n\n### Why", []), ("code", "told", ["reveals"]),
     )  # fmt: skip
-    assert shown == "## 2\n\nText. ## 3 ## 4"
+    assert shown == "## 3 ## 4 Of 4.\n\n### Why"
+
+
+# What comes back
+
+
+HELD_BACK = ["lab02.t2", "lab04.t6", "lab07.t4", "lab09.t4", "lab11.t3", "lab11.t4", "lab13.t5", "lab15.t3", "lab16.t4", "lab17.t2"]
+
+
+def test_every_cell_that_is_left_out_comes_back_with_its_task_or_is_a_solution(tmp_path: Path) -> None:
+    assert [key for lab in NAMES for key in held_back(json.loads(reference(lab).read_bytes())["cells"])] == HELD_BACK
+    for lab in NAMES:
+        stored = json.loads(reference(lab).read_bytes())["cells"]
+        kept = [cell["id"] for cell in student_copy(lab)["cells"]]
+        back = [cell["id"] for key in HELD_BACK if key[:5] == lab for cell in revealed(key).cells]
+        for cell in stored:
+            solution = "solution" in cell["metadata"].get("tags", ()) or re.fullmatch(r"#+ Solution", "".join(cell["source"]).strip())
+            assert [*kept, *back].count(cell["id"]) == (not solution), cell["source"]
+        assert [name for name in kept if name.startswith("more-")] == [
+            f"more-{key.replace('.', '-')}" for key in HELD_BACK if key[:5] == lab
+        ]
+
+
+def test_a_copy_says_what_comes_back_and_does_not_say_the_answer() -> None:
+    """Lab 11 asked which schedules save memory, and never answered."""
+    cells = student_copy("lab11", "ana")["cells"]
+    place = next(place for place, cell in enumerate(cells) if cell["id"] == "more-lab11-t4")
+    assert cells[place]["source"].endswith("when `lab11.t4` has passed, `hybridlab reveal lab11.t4` in a terminal shows it.")
+    assert cells[place + 1]["source"].startswith("## 6.")
+    assert "save memory" not in "".join(cell["source"] for cell in cells)
+    assert "the most work can be" not in "".join(cell["source"] for cell in cells)
+    text = revealed("lab11.t4").text
+    assert text.startswith("### Which schedules save memory\n")
+    assert "v-min                  4.0      1.30\n" in text, "printed outputs are there, and the code is not"
+    assert "recomputed_peak(schedule" not in text
+
+
+@in_turn("key", [key for key in HELD_BACK if key not in ("lab07.t4", "lab16.t4")])
+def test_the_revealed_cells_can_be_run(key: str, tmp_path_factory: pytest.TempPathFactory) -> None:
+    folder = tmp_path_factory.mktemp("revealed")
+    text, path = reveal(key, folder)
+    assert path == folder / f"{key[:5]}_{key[6:]}_revealed.ipynb"
+    notebook = json.loads(path.read_bytes())
+    nbformat.validate(nbformat.from_dict(notebook))
+    names: dict[str, Any] = {"__name__": "__main__"}
+    with contextlib.redirect_stdout(io.StringIO()) as printed:
+        for cell in code_of(notebook["cells"]):
+            exec(cell["source"], names)  # noqa: S102 - a cell of our own lab
+    stored = [output for cell in notebook["cells"] for output in cell.get("outputs", ()) if output["output_type"] == "stream"]
+    assert all("".join(output["text"]) in printed.getvalue() and "".join(output["text"]).rstrip() in text for output in stored)
+    path.write_text("my notes", encoding="utf-8")
+    assert reveal(key, folder) == (text, path)
+    assert path.read_text(encoding="utf-8") == "my notes"
+
+
+def test_what_cannot_be_revealed_is_named(tmp_path: Path) -> None:
+    with refusal("nothing-to-reveal", "lab11.t1", "lab11.t3, lab11.t4"):
+        reveal("lab11.t1", tmp_path)
+    with refusal("nothing-to-reveal", "lab10.t1"):
+        reveal("lab10.t1", tmp_path)
+    with refusal("unknown-name"):
+        reveal("lab99.t1", tmp_path)
+    assert not list(tmp_path.iterdir())
+
+
+# Bonus points
+
+
+@in_turn("lab", NAMES)
+def test_the_tasks_of_optional_sections_are_for_bonus_points(lab: str) -> None:
+    spec = spec_of(reference(lab))
+    folded = {key for cell, folds in with_folds(cells_of(reference(lab))) if "task" in cell.tags and any(map(OPTIONAL.match, folds))
+              for key in HAND_IN.findall(cell.source)}  # fmt: skip
+    assert spec.bonus == folded
+    assert spec.out_of == sum(task.points for key, task in TASKS.items() if key.startswith(lab) and key not in folded) > 0
+    cells = student_copy(lab, "ana")["cells"]
+    above = {own(cell)["task"]: " ".join(each["source"] for each in cells[place - 2 : place]) for place, cell in enumerate(cells)
+             if "task" in own(cell)}  # fmt: skip
+    assert {key for key, text in above.items() if "**Bonus:**" in text} == folded
+    assert all(f"{TASKS[key].points} point" in above[key] and f"on top of the {spec.out_of} points" in above[key] for key in folded)
 
 
 @in_turn("lab, student", EVERY)

@@ -2,11 +2,11 @@
 
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from hybridlab.checks import short_repr
+from hybridlab.checks import counted, short_repr
 from hybridlab.course.checking.checking import Task
 from hybridlab.course.checking.student import Student
 from hybridlab.course.grading.labs import lab_name, reference
@@ -20,7 +20,8 @@ from hybridlab.course.grading.notebook import (
     text_in,
 )
 from hybridlab.course.grading.records import write_whole
-from hybridlab.course.grading.specs import HEADING, sections
+from hybridlab.course.grading.reveal import held_back, left_out, revealed
+from hybridlab.course.grading.specs import LabSpec, spec_of
 from hybridlab.course.tasks import TASKS
 from hybridlab.errors import HybridLabError
 
@@ -33,7 +34,6 @@ KERNEL = {
     "language_info": {"name": "python"},
 }
 METADATA_TO_COPY = ("tags", "jupyter", "jp-MarkdownHeadingCollapsed")  # metadata of cells; all others are for the web site
-GIVES_AWAY = {"solution", "reveals"}  # tags of cells that show the answer to a task
 TO_ANOTHER_PAGE = re.compile(
     r"(?<!!)\[([^\]]+)\]\((?!\w+:|#)[^()\s]+\.(?:ipynb|md)(?:#[^()\s]*)?\)"
 )  # a link to another lab or to a page of the book; students do not have these files
@@ -44,6 +44,8 @@ OWN_NUMBERS = (
     "Where a line above an answer begins with **Yours, {}**,\n"
     "this line counts."
 )
+MORE_LATER = "The lab says more about the answer here: when `{key}` has passed, `hybridlab reveal {key}` in a terminal shows it."
+BONUS = "**Bonus:** a right answer to this task counts {points} on top of the {out_of} of this lab."
 WITHOUT_IT = "The text above and its examples do not have this change."
 SEEDS = range(4)  # a few seeds show whether the numbers of a task depend on the seed
 
@@ -80,9 +82,8 @@ def student_copy(lab: str, student: str = "", course: str = COURSE) -> Notebook:
     short = lab_name(lab)
     student = usable_name(student, "student") if student != "" else ""
     course = usable_name(course, "course")
-    stored = json.loads(reference(short).read_text(encoding="utf-8"))
-    left_out = _left_out(stored["cells"])
-    cells = [_stripped(cell) for place, cell in enumerate(stored["cells"]) if place not in left_out]
+    stored = json.loads(reference(short).read_text(encoding="utf-8"))["cells"]
+    cells = list(_with_bonus(_without_answers(stored), spec_of(reference(short))))
     if student:
         cells = list(_with_own_numbers(cells, student, course))
     first = _text_cell("how-to-work", _how_to_work(short, student))
@@ -187,24 +188,55 @@ def usable_name(name: object, what: str) -> str:
     raise HybridLabError(f"{limits}, not {short_repr(name)}", "bad-name")
 
 
-def _left_out(cells: list[dict[str, Any]]) -> set[int]:
-    """Return the indices of the cells that a student does not get.
+def reveal(key: str, folder: Path) -> tuple[str, Path]:
+    """Return what a copy leaves out about the answer to a task, as text, and the path of a notebook in which it can be run.
 
-    They are: (1) cells with a tag of ``GIVES_AWAY``; (2) sections *Solution*; (3) sections *Answer* with a cell of (1); (4) headings of
-    sections in which no other cell remains.
+    Parameters
+    ----------
+    key : str
+        The task, such as ``"lab11.t4"``. The caller has checked that the student's answer passes.
+    folder : Path
+        The folder for the notebook, such as ``lab11_t4_revealed.ipynb``. If the file exists, it does not change.
+
+    Raises
+    ------
+    HybridLabError
+        ``cannot-write``, or a code of :func:`hybridlab.course.grading.reveal.revealed`.
     """
-    tagged = {place for place, cell in enumerate(cells) if GIVES_AWAY & set(cell["metadata"].get("tags", ()))}
-    left_out = set(tagged)
-    # inner sections first: when all of them are left out, only the heading of the outer section remains
-    for title, places in reversed(list(sections(cells))):
-        whole = title.startswith("Solution") or (title.startswith("Answer") and tagged & set(places))
-        bare = len(places) > 1 and left_out.issuperset(places[1:]) and HEADING.fullmatch(cell_text(cells[places[0]]).strip())
-        if whole or bare:
-            left_out |= set(places)
-    return left_out
+    found = revealed(key)
+    first = f"**More about the answer to `{key}`.** The numbers are those in the text of the lab."
+    if found.before:
+        first += " The first cells are those of the lab that the others need. Run all cells to make the outputs again."
+    before = [_code(cell["id"], cell_text(cell), {}) for cell in found.before]
+    cells = [{**_stripped(cell), **{name: cell[name] for name in ("outputs", "execution_count") if name in cell}} for cell in found.cells]
+    path = Path(folder) / f"{key.replace('.', '_')}_revealed.ipynb"
+    _write_new(path, _notebook([_text_cell("more", first), *before, *cells], {"lab": key[:5], "revealed": key}))
+    return found.text, path
 
 
-def _stripped(cell: dict[str, Any]) -> dict[str, Any]:
+def _without_answers(cells: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    """Yield the student's version of the cells of a lab. A sentence stands where cells come back when a task has passed."""
+    gone = left_out(cells)
+    more = {places[0]: key for key, places in held_back(cells).items()}
+    for place, cell in enumerate(cells):
+        if place not in gone:
+            yield _stripped(cell)
+        if place in more:
+            key = more[place]
+            yield _text_cell(f"more-{key.replace('.', '-')}", MORE_LATER.format(key=key))
+
+
+def _with_bonus(cells: Iterable[dict[str, Any]], spec: LabSpec) -> Iterator[dict[str, Any]]:
+    """Yield the cells of a lab with a sentence above the answer to each optional task: its points are bonus points."""
+    for cell in cells:
+        key = own_metadata(cell).get("task")
+        if key in spec.bonus:
+            points, out_of = counted(TASKS[key].points, "point"), counted(spec.out_of, "point")
+            yield _text_cell(f"bonus-{key.replace('.', '-')}", BONUS.format(points=points, out_of=out_of))
+        yield cell
+
+
+def _stripped(cell: Mapping[str, Any]) -> dict[str, Any]:
     """Return the student's version of a cell of a lab: without outputs, and with metadata that say whether the cell is for an answer."""
     metadata = {key: value for key, value in cell["metadata"].items() if key in METADATA_TO_COPY}
     source = cell_text(cell)

@@ -134,7 +134,7 @@ def spec_of(path: Path) -> LabSpec:
         lab,
         title,
         tuple(TASKS[key] for key in stubs),
-        tuple(_given(source, place) for place, (source, tags) in enumerate(code) if not {"task", "solution", "reveals"} & set(tags)),
+        tuple(given_cell(source, place) for place, (source, tags) in enumerate(code) if not {"task", "solution", "reveals"} & set(tags)),
         {key: _hand_in(source) for key, source in stubs.items()},
         stubs,
         solutions,
@@ -170,8 +170,8 @@ def _hand_in(source: str) -> str:
     return ast.unparse(last)
 
 
-def _given(source: str, place: int) -> GivenCell:
-    """Return a given cell with the names that it defines and uses.
+def given_cell(source: str, place: int) -> GivenCell:
+    """Return a given cell with the names that it defines and uses. ``place`` is its index.
 
     Names inside functions of the cell count, too. So sometimes a cell runs although it is not needed, which does no harm.
     """
