@@ -4,14 +4,15 @@
     python tests/labs/solution_mutants.py --all lab02.t6     # every mutant that the tool can make, not only a drawn part
 
 Each mutant is tried on the public cases and on the hidden cases of some seeds, in a process of its own with a limit of CPU seconds. A
-mutant that does not end is caught. A mutant that passes survives. ``equivalent_mutants.toml`` lists the survivors that are right programs, each
+mutant that does not end is caught. A mutant that passes survives. ``equivalent_mutants.toml`` lists survivors that are right programs, each
 with the reason: under the key of the task, the changed line before and after the change. The command prints all other survivors, the
-mutants that only hidden cases catch, and the listed mutants that no longer survive. It ends with status 1 if it prints any.
+mutants that only hidden cases catch, and the listed mutants that are caught. It ends with status 1 if it prints any.
 """
 
 import ast
 import os
 import random
+import re
 import resource
 import signal
 import sys
@@ -41,6 +42,7 @@ LEAST = 30  # mutants of each solution; if single changes give fewer, two change
 HIDDEN_SEEDS = (1, 2, 3)
 MOST_BYTES = 8 << 30  # of address space: a loop that does not end can fill a list
 MOST_WAITING = 120  # seconds on the clock: a thread that waits for ever uses no CPU
+NOTHING_ADDED = re.compile(r"[+-] 0\b|\+ 1 - 1|- 1 \+ 1")  # two changes that undo each other
 BINARY = {
     ast.Add: (ast.Sub,),
     ast.Sub: (ast.Add,),
@@ -230,7 +232,7 @@ def mutants_of(source: str, count: int = MUTANTS) -> list[Mutant]:
     found = dict.fromkeys(_valid(_changed(published), published))
     if len(found) < LEAST:
         rounds = zip_longest(*(_valid(_changed(one), published) for one in list(found)))
-        found |= dict.fromkeys(other for row in rounds for other in row if other)
+        found |= dict.fromkeys(other for row in rounds for other in row if other and not NOTHING_ADDED.search(other))
     return [Mutant(one, _difference(published, one)) for one in list(found)[:count]]
 
 
@@ -252,12 +254,16 @@ def _difference(published: str, mutant: str) -> str:
     return "; ".join(f"{' / '.join(before[i:j])} -> {' / '.join(after[k:n])}".strip() for _, i, j, k, n in changes)
 
 
+def _source(key: str) -> str:
+    return spec_of(reference(key[:5])).solutions[key]
+
+
 def results_of(key: str, count: int = MUTANTS) -> Iterator[tuple[Mutant, str]]:
     """Yield each mutant of a coding task's solution with its result.
 
     The result is "caught" (by a public case), "survives the public cases" (and only a hidden case catches it) or "survives".
     """
-    source = spec_of(reference(key[:5])).solutions[key]
+    source = _source(key)
     build: Build = TASKS[key].instance(None).data
     before = resource.getrusage(resource.RUSAGE_SELF)
     for seed in (0, *HIDDEN_SEEDS):
@@ -302,13 +308,14 @@ def complaints(key: str, count: int = MUTANTS) -> Iterator[str]:
     """Yield a line for each mutant of a coding task that survives and is not listed, and for each listed one that is caught."""
     listed = tomllib.loads(EQUIVALENT.read_text(encoding="utf-8")).get(key, {})
     results = list(results_of(key, count))
-    survivors = {mutant.change for mutant, result in results if result == "survives"}
+    caught = {mutant.change for mutant, result in results if result != "survives"}
+    known = {mutant.change for mutant in mutants_of(_source(key), sys.maxsize)}
     for mutant, result in results:
         if result != "caught" and not (result == "survives" and mutant.change in listed):
             yield f"{key} {result}: {mutant.change}"
-    for change in listed if count == MUTANTS else ():
-        if change not in survivors:
-            yield f"{key} listed, but not among the survivors: {change}"
+    for change in listed:
+        if change in caught or change not in known:
+            yield f"{key} listed, but {'caught' if change in caught else 'no mutant'}: {change}"
 
 
 def main(arguments: Sequence[str]) -> int:
