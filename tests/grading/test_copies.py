@@ -150,7 +150,7 @@ def test_the_beginning_of_a_section_goes_when_nothing_else_of_it_is_left() -> No
 HELD_BACK = ["lab02.t2", "lab04.t6", "lab07.t4", "lab09.t4", "lab11.t3", "lab11.t4", "lab13.t5", "lab15.t3", "lab16.t4", "lab17.t2"]
 
 
-def test_every_cell_that_is_left_out_comes_back_with_its_task_or_is_a_solution(tmp_path: Path) -> None:
+def test_every_cell_that_is_left_out_comes_back_with_its_task_or_is_a_solution() -> None:
     assert [key for lab in NAMES for key in held_back(json.loads(reference(lab).read_bytes())["cells"])] == HELD_BACK
     for lab in NAMES:
         stored = json.loads(reference(lab).read_bytes())["cells"]

@@ -1,12 +1,15 @@
 """A function that is graded without the library passes in no notebook if it uses the library."""
 
+import re
 from typing import Any
 
 from cases import in_turn
 from grading_worlds import lab_spec
+from notebooks import cells_of
 
 from hybridlab import Student, check
 from hybridlab.course.checking.uses import library_in
+from hybridlab.course.grading.labs import reference
 from hybridlab.course.tasks import TASKS
 
 CELLS = """
@@ -104,3 +107,13 @@ def test_no_published_solution_uses_the_library_unless_the_task_gives_it() -> No
             cells = "from hybridlab import *\nimport numpy as np\nimport threading, queue\ncheck = lambda *answer: None\n"
             solution = in_notebook("import math\nf = solution", cells + lab_spec(key[:5]).solutions[key])
             assert task.instance(None).data.library or not library_in(solution), key
+
+
+def test_the_text_of_each_task_and_its_prompt_say_that_the_library_is_not_there() -> None:
+    for key, task in TASKS.items():
+        cells = cells_of(reference(key[:5]))
+        place = next(place for place, cell in enumerate(cells) if "task" in cell.tags and f'"{key}"' in cell.source)
+        above = [cell for cell in cells[:place] if re.search(r"^#+ Task", cell.source, flags=re.MULTILINE)][-1]
+        alone = task.kind == "build" and not task.instance(None).data.library
+        assert ("graded with Python and numpy alone" in " ".join(above.source.split())) == alone, key
+        assert task.prompt.endswith("; it is graded with Python and numpy alone") == alone
