@@ -156,7 +156,6 @@ WRONG: Mapping[str, Callable[[Call], Any]] = MappingProxyType(
         "a ring that returns float32": lambda call: call.averages.astype(np.float32),
         "a ring that rounds to FP32": lambda call: call.averages.astype(np.float32).astype(np.float64),
         "a ring that rounds to FP16": lambda call: call.averages.astype(np.float16).astype(np.float64),
-        "a ring that returns complex numbers": lambda call: call.averages.astype(np.complex128),
         "a ring that leaves out the last n mod D numbers": _with_a_rest_left_out,
         "a ring that returns NaN where n is less than D": lambda call: (
             call.averages if call.values.shape[1] >= len(call.values) else np.full_like(call.averages, np.nan)
