@@ -84,8 +84,9 @@ def test_partial_credit_is_that_of_the_worst_case(codes: list[str], share: float
     build = SimpleNamespace(
         fresh=False, check=lambda function: wrong("too-much-memory", "more than needed"), codes=lambda function: iter(codes), twist=None
     )
-    player: Any = SimpleNamespace(play=lambda: Outcome(None), label=lambda place: "a cell")  # type: ignore[arg-type]
+    player: Any = SimpleNamespace(label=lambda place: "a cell")
+    outcome: Any = Outcome(None)  # type: ignore[arg-type]
     asked: Any = Instance("a schedule", build.check, build)  # type: ignore[arg-type]
-    feedback, credit = _judge(TASKS["lab10.t4"], asked, player, HandIn(Function(0, "schedule", False), 0), None)
+    feedback, credit = _judge(TASKS["lab10.t4"], asked, player, outcome, HandIn(Function(0, "schedule", False), 0), None)
     assert feedback.code == "too-much-memory"
     assert (credit and credit.share) == share

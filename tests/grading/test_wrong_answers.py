@@ -10,14 +10,14 @@ from typing import Any
 import pytest
 from cases import in_turn
 from graded_class import lab_spec, needs_bubblewrap, shared_launcher
-from grading_worlds import PATIENT
 from test_tasks_answers import listed
 
 from hybridlab.course.checking.answers import plain_values
 from hybridlab.course.checking.checking import Instance, check_with
-from hybridlab.course.grading.marking import Player, _judge
+from hybridlab.course.grading.budget import Budget
+from hybridlab.course.grading.marking import Attempts, Outcome, Player, _judge
 from hybridlab.course.grading.notebook import CodeCell
-from hybridlab.course.grading.session import Budget
+from hybridlab.course.grading.sandbox import Limits
 from hybridlab.course.tasks import TASKS, Student, Task
 
 STUDENTS = ("ana", "ben")
@@ -116,12 +116,14 @@ def judged_in_a_worker(key: str, cells: list[CodeCell]) -> Iterator[tuple[int, f
     task = TASKS[key]
     for asked, seed in ((task.instance(None), None), (personal(task)[0], 5)):
         kind = asked.data.worker
-        player = Player(cells, lab_spec(key[:5]), lambda kind=kind: shared_launcher().open(kind, Budget(PATIENT.seconds_a_notebook)))  # type: ignore[misc]
+        budget = Budget(Limits().with_time(20))  # for all wrong programs of a task in one notebook
+        open_session: Any = lambda kind=kind, budget=budget: shared_launcher().open(kind, budget)  # noqa: E731
+        player = Player(cells, lab_spec(key[:5]), open_session, Attempts(budget))
         try:
             outcome = player.play()
-            assert outcome
+            assert isinstance(outcome, Outcome)
             for hand_in in outcome.handed[key]:
-                feedback, credit = _judge(task, asked, player, hand_in, seed)
+                feedback, credit = _judge(task, asked, player, outcome, hand_in, seed)
                 yield hand_in.cell, 1.0 if feedback.passed else credit.share if credit else 0.0, feedback.code if seed is None else ""
         finally:
             player.close()
