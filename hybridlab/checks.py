@@ -340,6 +340,19 @@ def short_repr(value: object) -> str:
     return text if len(text) <= 60 else f"{text[:57]}..."
 
 
+def distinct_texts(*numbers: float) -> list[str]:
+    """Return texts of numbers with 6 digits, or with as many more as it takes until different numbers have different texts.
+
+    >>> distinct_texts(2.5, 1 / 3), distinct_texts(0.25, 0.2500000004)
+    (['2.5', '0.333333'], ['0.25', '0.2500000004'])
+    """
+    for digits in (6, 8, 10, 12, 14, 17):  # 17 digits tell any two floats apart
+        texts = [f"{number:.{digits}g}" for number in numbers]
+        if len(set(texts)) == len(set(numbers)):
+            break
+    return texts
+
+
 def counted(count: int, thing: str) -> str:
     """Return a count and its noun, in the singular or the plural.
 

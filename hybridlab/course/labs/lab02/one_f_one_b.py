@@ -120,9 +120,9 @@ def judge_one_f_one_b(orders: Orders, devices: int, microbatches: int) -> Feedba
 
 
 def sizes_of_pipelines(rng: np.random.Generator) -> Iterator[Case]:
-    """Yield all sizes up to 3 devices and 4 microbatches, and 28 random sizes up to 12 and 24, from the smallest to the largest."""
-    small, large = (set(product(range(1, devices), range(1, microbatches))) for devices, microbatches in ((4, 5), (13, 25)))
-    drawn = rng.permutation(sorted(large - small))[:28].tolist()
+    """Yield small sizes and 30 random sizes up to 12 devices and 24 microbatches, from the smallest to the largest."""
+    small = {size for size in product(range(1, 4), range(1, 6)) if size[0] * size[1] <= 10}
+    drawn = rng.permutation(sorted({*product(range(1, 13), range(1, 25))} - small))[:30].tolist()
     for devices, microbatches in sorted([*small, *map(tuple, drawn)], key=lambda size: (size[0] * size[1], size)):
         yield Case((devices, microbatches), f"{counted(devices, 'device')} and {counted(microbatches, 'microbatch')}")
 

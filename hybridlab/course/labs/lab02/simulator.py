@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from hybridlab.checks import counted, short_repr
+from hybridlab.checks import counted, distinct_texts, short_repr
 from hybridlab.costs import Costs
 from hybridlab.course.checking.answers import plain_values, require_number, require_orders, same
 from hybridlab.course.checking.builds import Case, KnownMistake
@@ -176,19 +176,23 @@ def _faults(times: Times, expected: Times, orders: list[str], stops: Sequence[St
         free = expected[behind[op]][1] if op in behind else 0.0
         needed, messages = _input_of(op, device_of)
         arrival = expected[needed][1] + messages * latency if needed else 0.0
-        has_input = f"its input, from {needed}, arrives at {arrival:g} ms" if needed else "it needs no input"
         if same(mine, start):
+            ended, _ = distinct_texts(ends, end)
             takes = f"on device {device} it takes {end - start:g} ms"
-            yield op, "wrong-end", f"{op} starts at {start:g} ms and ends at {ends:g} ms in your result; {takes}"
-        elif mine < 0:
-            yield op, "before-the-begin", f"{op} starts at {mine:g} ms in your result, but the first operation can start at 0 ms"
+            yield op, "wrong-end", f"{op} starts at {start:g} ms and ends at {ended} ms in your result; {takes}"
+            continue
+        found, freed, arrived, soonest = distinct_texts(mine, free, arrival, start)
+        starts = f"{op} starts at {found} ms in your result"
+        has_input = f"its input, from {needed}, arrives at {arrived} ms" if needed else "it needs no input"
+        if mine < 0:
+            yield op, "before-the-begin", f"{starts}, but the first operation can start at 0 ms"
         elif mine < free:
-            yield op, "device-busy", f"{op} starts at {mine:g} ms in your result, but device {device} runs {behind[op]} until {free:g} ms"
+            yield op, "device-busy", f"{starts}, but device {device} runs {behind[op]} until {freed} ms"
         elif mine < start:
-            yield op, "input-missing", f"{op} starts at {mine:g} ms in your result, but {has_input}"
+            yield op, "input-missing", f"{starts}, but {has_input}"
         else:
-            can = f"it can start at {start:g} ms: device {device} is free at {free:g} ms, and {has_input}"
-            yield op, "too-late", f"{op} starts at {mine:g} ms in your result, but {can}"
+            can = f"it can start at {soonest} ms: device {device} is free at {freed} ms, and {has_input}"
+            yield op, "too-late", f"{starts}, but {can}"
     for op in sorted(times.keys() & device_of.keys() - expected.keys()):
         stop = next(stop for stop in stops if stop.device == device_of[op])
         why = f"device {stop.device} stops at {stop.op}, which waits for {stop.needed} for ever"

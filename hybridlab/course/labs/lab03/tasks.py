@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from hybridlab import formulas
-from hybridlab.checks import counted, known_name
+from hybridlab.checks import counted, distinct_texts, known_name
 from hybridlab.costs import Costs
 from hybridlab.course.checking.answers import near, require_numbers, require_orders, require_parts, require_text
 from hybridlab.course.checking.builds import build_task
@@ -172,7 +172,8 @@ def peaks_of_orders(answer: Any, orders: list[str]) -> Feedback:
         peak = float(timeline.peak_activations[0])
         if value != peak:
             reached = _op_that_holds(timeline, 0, peak)._replace(stage=device)
-            holds = f"its peak is {peak:g} (after {reached}); you returned {value:g}"
+            right_one, found = distinct_texts(peak, value)
+            holds = f"its peak is {right_one} (after {reached}); you returned {found}"
             return wrong("too-much" if value > peak else "too-little", f"device {device} runs {line}: {holds}")
     return right()
 

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hybridlab.arrays import Floats
-from hybridlab.checks import counted, short_repr
+from hybridlab.checks import counted, distinct_texts, short_repr
 from hybridlab.collectives.ring import chunk_bounds
 from hybridlab.course.checking.builds import WITHOUT_THE_TWIST, Case, KnownMistake
 from hybridlab.course.checking.checking import Feedback, right, wrong
@@ -129,7 +129,8 @@ def judge_ring(result: tuple[Any, Messages], values: Any, way: Way = IN_THE_TEXT
         return wrong("invented-messages", f"the averages are right, but they do not come from these messages: {sentence}")
     if len(off):
         rank, place = off[0].tolist()
-        ends = f"rank {rank} ends with {averages[rank, place]:g} for number {place}, and the mean is {mean[place]:g}"
+        found, wanted = distinct_texts(averages[rank, place], mean[place])
+        ends = f"rank {rank} ends with {found} for number {place}, and the mean is {wanted}"
         return wrong("wrong-mean", f"the messages are right, but {ends}")
     if (averages != averages[0]).any():
         rank = int(np.flatnonzero((averages != averages[0]).any(axis=1))[0])

@@ -6,7 +6,7 @@ import numpy as np
 
 from hybridlab import formulas
 from hybridlab.arrays import Floats
-from hybridlab.checks import counted, known_name
+from hybridlab.checks import counted, distinct_texts, known_name
 from hybridlab.collectives import AllReduceResult, one_shot_all_reduce, ring_all_reduce
 from hybridlab.course.checking.answers import require_number, require_parts, require_text
 from hybridlab.course.checking.builds import build_task
@@ -48,8 +48,8 @@ def build_encode(result: Encoded, values: Floats, block: int) -> Feedback:
         return wrong("scale-count", f"{there_are(len(scales), 'scale')} for {counted(len(wanted), 'block')}")
     for place in np.flatnonzero(~(np.abs(scales - wanted) <= ROUNDED * wanted)).tolist():
         largest = f"{peak(values[place * block : (place + 1) * block]):.6g}"
-        right_one = f"its largest magnitude is {largest}, so the scale is {largest} / 127 = {wanted[place]:.6g}"
-        found = f"block {place} has the scale {scales[place]:.6g}, but {right_one}"
+        mine, due = distinct_texts(scales[place], wanted[place])
+        found = f"block {place} has the scale {mine}, but its largest magnitude is {largest}, so the scale is {largest} / 127 = {due}"
         if np.isclose(scales[place], 127 * float(wanted[place])):
             return wrong("scale-not-divided", found, "the scale is the largest magnitude divided by 127")
         if np.isclose(scales[place] * float(wanted[place]), 1):
@@ -134,7 +134,8 @@ def build_decode(values: Floats, codes: np.ndarray[Any, Any], scales: np.ndarray
     wanted = wire.decode(Packet(wire, codes, scales)).astype(np.float64)
     for place in np.flatnonzero(~(np.abs(values - wanted) <= ROUNDED * np.abs(wanted))).tolist():
         product = f"the code {codes[place]} and the scale {scales[place // block]:.6g}"
-        return wrong("wrong-number", f"number {place} has {product}, which make {wanted[place]:.6g}, not {values[place]:.6g}")
+        due, mine = distinct_texts(wanted[place], values[place])
+        return wrong("wrong-number", f"number {place} has {product}, which make {due}, not {mine}")
     return right()
 
 
@@ -275,7 +276,8 @@ def build_feedback(result: Encoded | Average, gradient: Floats, residual: Floats
     scale = of_each(WireFormat("INT8", block=block).encode(wanted).scales, block, len(wanted))
     if isinstance(result, Average):
         for place in np.flatnonzero(~(np.abs(result.sent - gradient) <= scale / steps)).tolist():
-            mean = f"the mean of what was sent for number {place} is {result.sent[place]:.6g}, but its gradient is {gradient[place]:.6g}"
+            found, due = distinct_texts(result.sent[place], gradient[place])
+            mean = f"the mean of what was sent for number {place} is {found}, but its gradient is {due}"
             return wrong("mean-is-off", f"{mean}: each call must use the residual in its arguments")
         return right()
     sent, left = result
@@ -286,10 +288,12 @@ def build_feedback(result: Encoded | Average, gradient: Floats, residual: Floats
     lost = np.nan_to_num(np.abs(sent + left - wanted), nan=np.inf)
     place = int(lost.argmax())
     if lost[place] > 1e-12 * max(1.0, peak(wanted)):
-        together = f"{sent[place]:.6g} is sent and {left[place]:.6g} is left, together {sent[place] + left[place]:.6g}"
-        return wrong("not-conserved", f"number {place}: {together}; gradient and old residual are {wanted[place]:.6g} together")
+        found, due = distinct_texts(sent[place] + left[place], wanted[place])
+        together = f"{sent[place]:.6g} is sent and {left[place]:.6g} is left, together {found}"
+        return wrong("not-conserved", f"number {place}: {together}; gradient and old residual are {due} together")
     for place in np.flatnonzero(np.abs(left) > HALF_A_SCALE * scale).tolist():
-        return wrong("too-far", f"number {place}: {left[place]:.6g} is left, more than half of the scale {scale[place]:.6g}")
+        size, half = distinct_texts(abs(left[place]), scale[place] / 2)
+        return wrong("too-far", f"number {place}: {size} is left, more than {half}, half of the scale {scale[place]:.6g}")
     for place in np.flatnonzero(np.abs(sent - np.rint(sent / np.where(scale > 0, scale, 1)) * scale) > scale / 1000).tolist():
         return wrong("not-encoded", f"number {place}: {sent[place]:.6g} is sent, which is not a multiple of the scale {scale[place]:.6g}")
     return right()

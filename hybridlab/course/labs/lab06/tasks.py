@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from hybridlab.checks import counted, known_name
+from hybridlab.checks import counted, distinct_texts, known_name
 from hybridlab.collectives import Link
 from hybridlab.costs import Costs
 from hybridlab.course.checking.answers import require_number, require_parts, require_text, same
@@ -306,15 +306,17 @@ def overlapped_rings(rings: Rings, rows: Rows, ring_time: float) -> Feedback:
 def _judge_ring(stage: int, rings: Rings, goal: Rings, rows: Rows, ring_time: float) -> Feedback:
     """Return the feedback on the first wrong ring. All rings that start earlier in ``goal`` are right."""
     (start, end), (first, _) = rings[stage], goal[stage]
-    ring, runs = f"the ring of stage {stage}", f"from {start:.10g} to {end:.10g} ms"
     last = max((row for row in rows if row["stage"] == stage), key=lambda row: row["end"])
-    ready = f"{last['op']} ends on rank {last['device']} at {last['end']:g} ms"
+    begins, complete, soonest = distinct_texts(start, last["end"], first) if abs(start - first) > WITHIN else [f"{start:g}"] * 3
+    ring, runs = f"the ring of stage {stage}", f"from {begins} to {end:g} ms"
+    ready = f"{last['op']} ends on rank {last['device']} at {complete} ms"
     if start < last["end"] - WITHIN:
         return wrong("before-the-gradients", f"{ring} runs {runs}, but the gradients of stage {stage} are not complete before {ready}")
     if start < first - WITHIN:
         other = next(each for each in goal if same(goal[each][1], first))
-        busy = f"rank {last['device']} still has the ring of stage {other}, from {goal[other][0]:g} to {first:g} ms"
+        busy = f"rank {last['device']} still has the ring of stage {other}, from {goal[other][0]:g} to {soonest} ms"
         return wrong("link-is-busy", f"{ring} runs {runs}, but {busy}")
     if start > first + WITHIN:
-        return wrong("later-than-it-could", f"{ring} runs {runs}, but it could start at {first:g} ms: {ready}, and the link is free")
-    return wrong("wrong-length", f"{ring} runs {runs}, but a ring takes {ring_time:g} ms")
+        return wrong("later-than-it-could", f"{ring} runs {runs}, but it could start at {soonest} ms: {ready}, and the link is free")
+    takes, wanted = distinct_texts(end - start, ring_time)
+    return wrong("wrong-length", f"{ring} runs {runs}, which is {takes} ms, but a ring takes {wanted} ms")
