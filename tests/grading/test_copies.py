@@ -20,7 +20,7 @@ from hybridlab.course.grading import copies
 from hybridlab.course.grading.copies import pack, reveal, start, student_copy, usable_name
 from hybridlab.course.grading.labs import lab_name, lab_notebooks, reference
 from hybridlab.course.grading.notebook import MOST_BYTES, read_submission
-from hybridlab.course.grading.reveal import held_back, left_out, revealed
+from hybridlab.course.grading.reveal import cells_left_out, held_back, revealed
 from hybridlab.course.grading.specs import HAND_IN, spec_of
 from hybridlab.course.tasks import TASKS, Student
 
@@ -121,7 +121,7 @@ def test_what_gives_an_answer_away_is_left_out_and_other_answers_stay() -> None:
 def sections_left_out(*cells: tuple[str, str, list[str]]) -> str:
     """Return the sources of the cells that a student gets, joined; a cell is its kind, its source and its tags."""
     made = [{"cell_type": kind, "source": source, "metadata": {"tags": tags}} for kind, source, tags in cells]
-    gone = left_out(made)
+    gone = cells_left_out(made)
     return " ".join(cell["source"] for place, cell in enumerate(made) if place not in gone)
 
 

@@ -20,7 +20,7 @@ from hybridlab.course.grading.notebook import (
     text_in,
 )
 from hybridlab.course.grading.records import write_whole
-from hybridlab.course.grading.reveal import held_back, left_out, revealed
+from hybridlab.course.grading.reveal import cells_left_out, held_back, revealed
 from hybridlab.course.grading.specs import LabSpec, spec_of
 from hybridlab.course.tasks import TASKS
 from hybridlab.errors import HybridLabError
@@ -216,7 +216,7 @@ def reveal(key: str, folder: Path) -> tuple[str, Path]:
 
 def _without_answers(cells: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
     """Yield the student's version of the cells of a lab. A sentence stands where cells come back when a task has passed."""
-    gone = left_out(cells)
+    gone = cells_left_out(cells)
     more = {places[0]: key for key, places in held_back(cells).items()}
     for place, cell in enumerate(cells):
         if place not in gone:

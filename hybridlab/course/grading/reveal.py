@@ -20,7 +20,7 @@ Cell = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
-class Revealed:
+class HeldBack:
     """The cells of a lab about the answer to a task, which a student's copy leaves out.
 
     Parameters
@@ -43,7 +43,7 @@ class Revealed:
         return "\n\n".join(part for cell in self.cells for part in _as_text(cell))
 
 
-def revealed(key: str) -> Revealed:
+def revealed(key: str) -> HeldBack:
     r"""Return the cells about the answer to a task that a student's copy leaves out. Worked solutions are not among them.
 
     Parameters
@@ -68,10 +68,10 @@ def revealed(key: str) -> Revealed:
         others = f"in this lab there is more about {', '.join(found)}" if found else "nor about another task of this lab"
         raise HybridLabError(f"a copy leaves out nothing about the answer to {key}, {others}", "nothing-to-reveal")
     places = found[key]
-    return Revealed(key, tuple(cells[place] for place in places), tuple(cells[place] for place in _needed(cells, places)))
+    return HeldBack(key, tuple(cells[place] for place in places), tuple(cells[place] for place in _needed(cells, places)))
 
 
-def left_out(cells: Sequence[Cell]) -> set[int]:
+def cells_left_out(cells: Sequence[Cell]) -> set[int]:
     """Return the indices of the cells that a student does not get.
 
     They are: (1) cells with a tag of ``GIVES_AWAY``; (2) sections *Solution*; (3) sections *Answer* with a cell of (1); (4) the first cell
@@ -94,7 +94,7 @@ def held_back(cells: Sequence[Cell]) -> dict[str, list[int]]:
 
     They are all cells that are left out, except worked solutions and the headings above them. They belong to the nearest task above.
     """
-    gone, found, task = left_out(cells), dict[str, list[int]](), ""
+    gone, found, task = cells_left_out(cells), dict[str, list[int]](), ""
     for place, cell in enumerate(cells):
         tags = cell["metadata"].get("tags", ())
         if "task" in tags:
