@@ -102,8 +102,11 @@ def release(lab: str, out: Path, launcher: Launcher, course: str, tell: Tell = l
         "title": spec.title,
         "course": course,
         "hybridlab": version("hybridlab"),
-        "points": sum(task.points for task in spec.tasks),
-        "tasks": [{"key": task.key, "title": task.title, "kind": task.kind, "points": task.points} for task in spec.tasks],
+        "points": spec.out_of,
+        "tasks": [
+            {"key": task.key, "title": task.title, "kind": task.kind, "points": task.points, "bonus": task.key in spec.bonus}
+            for task in spec.tasks
+        ],
         "gate": [{"name": gate.name, "tried": gate.tried} for gate in tried],
     }
     write_whole(out / f"{lab}.ipynb", json.dumps(copy, indent=1, ensure_ascii=False) + "\n")
