@@ -234,7 +234,7 @@ def test_another_seed_tries_other_numbers_and_sizes() -> None:
     shapes = [{case.arguments[0].shape for case in drawn(seed)} for seed in range(20)]
     assert len(set(map(frozenset, shapes))) == 20
     for found in shapes:
-        assert {ranks for ranks, _ in found} == set(range(1, 18))
+        assert {*range(1, 9)} < {ranks for ranks, _ in found} <= {*range(1, 20)}
         assert any(size % ranks for ranks, size in found if size > ranks)
         assert any(0 < size < ranks for ranks, size in found)
         assert any(size == 0 for _, size in found)

@@ -21,7 +21,7 @@ Shares = Callable[
     [int], tuple[float, float]
 ]  # number of ranks -> factor of the values at the start, factor of the sums before the all-gather
 Messages = list[list[Floats]]  # indices: the step, the rank that sends
-MOST_RANKS = 17
+MOST_RANKS = 19
 MANY = 8  # ranks: with at most so many ranks all kinds of sizes are tried
 # the sums are divided by the number of ranks at the end, before the all-gather, or at the start
 SHARES: tuple[Shares, ...] = (lambda ranks: (1, 1), lambda ranks: (1, 1 / ranks), lambda ranks: (1 / ranks, 1))
@@ -31,8 +31,12 @@ FEW = 4  # ranks: with at most so many ranks a sentence says whose numbers are i
 
 
 def cases(rng: np.random.Generator) -> Iterator[Case]:
-    """Yield values for 1 to 17 ranks: no numbers, fewer than ranks, a multiple of the ranks, and sizes that the ranks do not divide."""
-    for ranks in range(1, MOST_RANKS + 1):
+    """Yield values for 1 to 8 ranks and for 5 random larger numbers of ranks, up to 19.
+
+    There are no numbers, fewer than ranks, a multiple of the ranks, and sizes that the ranks do not divide.
+    """
+    larger = rng.choice(range(MANY + 1, MOST_RANKS + 1), 5, replace=False)
+    for ranks in (*range(1, MANY + 1), *sorted(larger.tolist())):
         sizes = {int(rng.integers(1, ranks + 1)), int(rng.integers(ranks + 1, 5 * ranks))}
         if ranks <= MANY:
             sizes |= {0, 1, 2 * ranks, 2 * ranks + 1}
