@@ -99,6 +99,8 @@ WRONG: list[tuple[Any, ...]] = [
     ("lab04.t4", 120 * 5e-6 * 25e9 / (6 - 126 / 64), "tree-one-way"),
     ("lab04.t4", 51 * 5e-6 * 25e9 / (12 - 63 / 64), "one-half"),
     ("lab04.t4", 116 * 5e-6 * 25e9 / 10, "d-steps"),
+    ("lab04.t4", 116 * 5e-6 * 25e9 / (12 - 126 / 64), "d-steps"),
+    ("lab04.t4", 114 * 5e-6 * 25e9 / 10, "all-bytes"),
     ("lab04.t4", 1.449e6 * 1.002, "wrong-value", "do not take equally long"),
     ("lab04.t4", 1420.5607, "kilobytes"),
     ("lab04.t4", 1_420_560.7 * 8, "bits"),

@@ -262,6 +262,7 @@ WRONG: list[tuple[Any, ...]] = [
     ("lab05.t4", 11 / 3 * FOUR, "one-left-out", "11/3"),
     ("lab05.t4", 3 * FOUR, "proportional"),
     ("lab05.t4", 5.5 * ONE, "no-last-rounding"),
+    ("lab05.t4", 6 * ONE, "half-of-d"),
     ("lab05.t4", 12 * ONE, "full-roundings"),
     ("lab05.t4", (11 / 12 + 1) * ONE, "one-shot"),
     ("lab05.t4", 2 * TWELVE, "stochastic"),

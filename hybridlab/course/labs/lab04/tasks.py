@@ -184,7 +184,6 @@ def where_the_ring_overtakes(ranks: int = 64, microseconds: float = 5, gigabytes
     truth = (ring.latency - tree.latency) * a / ((tree.bandwidth - ring.bandwidth) * b)
     log = log2(ranks)
     natural = 2 * np.log(ranks)
-    two_more_steps = (2 * ranks - 2 * log) * a / ((2 * log - 2) * b)  # bytes; close to the right value
     # for the ring and the tree: seconds for 0 bytes, and seconds for each byte
     costs = {name: (cost.latency * a, cost.bandwidth * b) for name, cost in (("ring", ring), ("tree", tree))}
     compared = (
@@ -194,7 +193,7 @@ def where_the_ring_overtakes(ranks: int = 64, microseconds: float = 5, gigabytes
     size = Number(
         "a number of bytes",
         truth,
-        relative=0.01,
+        relative=0.001,  # with 128 ranks, 2S in place of 2(D-1)/D S changes the right value by 0.13 %
         example="250000",
         hint=f"{compared}: ring and tree do not take equally long",
         given=costs,
@@ -210,7 +209,15 @@ def where_the_ring_overtakes(ranks: int = 64, microseconds: float = 5, gigabytes
                 "one-half",
                 f"the ring has two halves: {2 * (ranks - 1)} steps, not {ranks - 1}",
             ),
-            (f"near(value, {two_more_steps}, {5e-4 * two_more_steps})", "d-steps", "the ring has 2(D-1) steps, not 2D"),
+            *(
+                ((2 * ranks - tree.latency) * a / ((tree.bandwidth - sent) * b), "d-steps", "the ring has 2(D-1) steps, not 2D")
+                for sent in (2, ring.bandwidth)
+            ),
+            (
+                (ring.latency - tree.latency) * a / ((tree.bandwidth - 2) * b),
+                "all-bytes",
+                "in your answer a rank of the ring sends all its bytes twice: it sends 2(D-1) chunks, each with one D-th of the bytes",
+            ),
             (truth / 1e3, "kilobytes", "your answer is in thousands of bytes: give bytes"),
             (8 * truth, "bits", "your answer is in bits: give bytes"),
             (truth / 8, "bits-a-second", f"the links carry {gigabytes:g} gigabytes a second, not gigabits"),
@@ -228,7 +235,7 @@ def where_the_ring_overtakes(ranks: int = 64, microseconds: float = 5, gigabytes
     )
     prompt = (
         f"give the number of bytes from which on the ring is faster than the tree, for {ranks} ranks, {microseconds:g} microseconds and "
-        f"{gigabytes:g} GB/s, within 1 %"
+        f"{gigabytes:g} GB/s, within 0.1 %"
     )
     both = filled(compared, {**costs, "value": truth})
     lesson = f"{both}. For fewer bytes the {2 * (ranks - 1)} messages of the ring cost more than its small chunks save"

@@ -143,7 +143,7 @@ def build_decode(values: Floats, codes: np.ndarray[Any, Any], scales: np.ndarray
     "lab05.t4",
     title="Predict the error",
     points=2,
-    draws={"ranks": range(10, 17), "block": (64, 128, 256, 512)},
+    draws={"ranks": range(8, 15), "block": (64, 128, 256, 512)},
 )
 def predict_the_error(ranks: int = 12, block: int = 256) -> Question:
     """Ask for the NMSE of an INT8 ring. The answer may be off by 6 %."""
@@ -167,6 +167,11 @@ def predict_the_error(ranks: int = 12, block: int = 256) -> Question:
                 "one-left-out",
                 f"you scale the error of 4 ranks by {ranks - 1}/3: the law has (D-1)/2 + 1, and the term 1 is there for any D",
             ),
+            (
+                one * ranks / 2,
+                "half-of-d",
+                "your answer is q D / 2: the law has (D-1)/2 + 1, because the finished chunk is rounded as well",
+            ),
             (one * (ranks - 1) / 2, "no-last-rounding", "your answer lacks the term 1 of the law: the finished chunk is rounded as well"),
             (
                 one * ranks,
@@ -182,7 +187,7 @@ def predict_the_error(ranks: int = 12, block: int = 256) -> Question:
             (truth**0.5, "root", "your answer is the square root of the NMSE: the NMSE is a mean square"),
             ((ranks / 4) ** 2 * of_four, "squared", "your answer grows with the square of D: the NMSE grows with D"),
         ],
-        relative=0.06,
+        relative=0.06,  # less than the difference of 1/(D+1) that one rank more or fewer makes
         example="0.0002",
     )
     lesson = f"the law gives {truth:.2e}, and you are within 6 % of it"
