@@ -239,7 +239,7 @@ def test_a_twisted_build_is_tried_on_the_cases_of_a_seed() -> None:
 
     assert mine.check(counts, seed).passed
     wanted = [mine.twist.map.arguments(case.arguments) for case in BUILDS["lab15.t3"].cases(np.random.default_rng(seed))]
-    assert [each[0].tolist() for each in calls] == [each[0].tolist() for each in wanted]
+    assert {tuple(each[0].tolist()) for each in calls} == {tuple(each[0].tolist()) for each in wanted}
 
 
 def test_known_mistakes_name_twists_that_exist() -> None:

@@ -38,6 +38,7 @@ KEEPS_ITS_STATE = (
 WITHOUT_THE_TWIST = "your function does the task as it stands in the text, without your own change"
 MOST_STEPS = 3_000_000  # the most lines of code that one call may execute if it may never end; they take about a second
 ASKED_AGAIN = 4  # one in so many hidden cases is asked a second time
+MOST_FAILED = 3  # the most failed public cases of a function with threads: each can wait for seconds
 LEAST_ASKED_AGAIN = 8  # the least number of hidden cases that are asked a second time; all, if there are fewer
 
 
@@ -282,11 +283,11 @@ class Build:
         Hidden cases come in an order that the seed draws, and some of them come again later. So a function cannot know a case by the
         number of the call. After the first failed case, the case of the first call comes again: if the function fails it now, it has kept
         something of earlier calls. The attempts end with a failed case that the function has passed before, and with a case in which the
-        function does not end.
+        function does not end. The public attempts of a function with threads end after some failed cases.
         """
         cases = self.public_cases if seed == PUBLIC_SEED else self._cases_of(seed)
         order = list(range(len(cases))) if seed == PUBLIC_SEED else order_of_calls(len(cases), seed)
-        passed, failed = set[int](), False
+        passed, failed = set[int](), 0
         for step, place in enumerate(order):  # the loop adds a repeated case to this list
             with redirect_stdout(StringIO()) if failed else nullcontext():  # a function's output is shown up to its first failed case
                 attempt = self._attempt(function, cases[place], place)
@@ -301,10 +302,12 @@ class Build:
                 return
             if attempt.feedback.passed:
                 passed.add(place)
-            elif not failed:
-                failed = True
-                if order[0] in passed:
-                    order.insert(step + 1, order[0])
+                continue
+            failed += 1
+            if failed == 1 and order[0] in passed:
+                order.insert(step + 1, order[0])
+            if self.threads and seed == PUBLIC_SEED and failed == MOST_FAILED:
+                return
 
     def _attempt(self, function: Callable[..., Any], case: Case, place: int) -> "Attempt":
         """Try a function on one case, which has the index ``place`` among the cases."""
