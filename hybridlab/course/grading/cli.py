@@ -1,10 +1,11 @@
-"""Commands of ``hybridlab``: start, check and pack for students; release, grade and doctor for instructors."""
+"""Commands of ``hybridlab``: start, check, reveal and pack for students; release, grade and doctor for instructors."""
 
 import os
 import signal
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
+from dataclasses import replace
 from functools import wraps
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,7 @@ from hybridlab.course.checking.student import COURSE
 from hybridlab.course.grading.budget import Budget
 from hybridlab.course.grading.canvas import fill_canvas
 from hybridlab.course.grading.cases import secret_in
-from hybridlab.course.grading.copies import pack, start
+from hybridlab.course.grading.copies import pack, reveal, start
 from hybridlab.course.grading.doctor import examine, require_sandbox
 from hybridlab.course.grading.escaping import for_log
 from hybridlab.course.grading.grade import Assignment, grade_all, marked_alike, with_seeds
@@ -28,9 +29,10 @@ from hybridlab.course.grading.marks import Marks, TaskMark
 from hybridlab.course.grading.notebook import Submission, read_submission
 from hybridlab.course.grading.records import read_records, write_whole
 from hybridlab.course.grading.reports import short_number, write_reports
+from hybridlab.course.grading.reveal import revealed
 from hybridlab.course.grading.specs import spec_of
 from hybridlab.course.grading.submissions import find_submissions
-from hybridlab.course.tasks import Student
+from hybridlab.course.tasks import TASKS, Student
 from hybridlab.errors import HybridLabError
 
 DONE, FAILED, USAGE, NO_SANDBOX, NEEDS_PERSON, INTERRUPTED, TERMINATED = 0, 1, 2, 3, 4, 130, 143  # shells use 130 and 143, too
@@ -119,17 +121,36 @@ def check_notebook(notebook: Path, lab: str) -> int:
             advance(task.key)
     for task in marks:
         _show(task)
-    points, out_of = sum(task.points for task in marks), sum(task.out_of for task in marks)
-    click.echo(f"{short_number(points)} of {short_number(out_of)} points on public cases; hidden cases run at grading")
-    click.echo(f"{budget.limits.promise}")
+    points, bonus = sum(task.points for task in marks), sum(task.points for task in marks if task.bonus)
+    of_them = f", {short_number(bonus)} of them bonus points," if bonus else ""
+    click.echo(f"{short_number(points)} of {spec.out_of} points{of_them} on public cases; hidden cases run at grading")
+    click.echo(budget.limits.promise)
     if budget.near:
         click.echo(budget.near)
-    left = [task.key for task in marks if task.points < task.out_of]
+    left = [task.key for task in marks if task.points < task.out_of and not task.bonus]
     if left:
         click.echo(f"not right yet: {', '.join(left)}; change them, save the notebook, and check again")
     else:
         click.echo(f"hybridlab pack {for_log(notebook.name)} makes the file that you hand in")
-    return DONE if points == out_of else FAILED
+    return FAILED if left else DONE
+
+
+@main.command("reveal")
+@click.argument("task")
+@click.option("--notebook", type=click.Path(path_type=Path), help="Your copy, if it is not lab11.ipynb or the like.")
+@report_errors
+def reveal_cells(task: str, notebook: Path | None) -> None:
+    """Show what your copy leaves out about TASK, such as lab11.t4, when your answer passes."""
+    revealed(task)  # refuses an unknown task before the check
+    path = notebook or Path(f"{task[:5]}.ipynb")
+    submission, spec = read_submission(path), replace(spec_of(reference(task[:5])), tasks=(TASKS[task],))
+    student = Student(submission.student, submission.course or COURSE) if submission.student else None
+    with launcher("none") as local:
+        (marked,) = mark(submission.cells, spec, student, local.open, Budget(local.limits), lambda key: None)
+    if marked.code != "passed":
+        raise HybridLabError(f"{task} has not passed yet: `hybridlab check {path.name}` says why", "not-passed")
+    text, file = reveal(task, path.parent)
+    click.echo(f"{text}\n\n{file}: the same as a notebook")
 
 
 @main.command("pack")
@@ -284,7 +305,7 @@ def _show(task: TaskMark) -> None:
     """Print the feedback of a task as a notebook shows it, followed by the points."""
     feedback = Feedback(task.points == task.out_of, (*task.messages, *task.remarks), task.key)
     first, *rest = repr(feedback).splitlines()
-    click.echo(f"{first} ({short_number(task.points)} of {short_number(task.out_of)} points)")
+    click.echo(f"{first} ({short_number(task.points)} of {short_number(task.out_of)} {'bonus ' * task.bonus}points)")
     for line in rest:  # for_log removes the blanks at the beginning of a line, so put them back
         click.echo(" " * (len(line) - len(line.lstrip())) + for_log(line))
 

@@ -21,6 +21,7 @@ from hybridlab.course.grading.notebook import (
 )
 from hybridlab.course.grading.records import write_whole
 from hybridlab.course.grading.reveal import cells_left_out, held_back, revealed
+from hybridlab.course.grading.sandbox import Limits
 from hybridlab.course.grading.specs import LabSpec, spec_of
 from hybridlab.course.tasks import TASKS
 from hybridlab.errors import HybridLabError
@@ -309,7 +310,7 @@ def _how_to_work(lab: str, student: str) -> str:
     lines = [
         f"**Your copy of lab {int(lab[3:])}{whose}.** Answer in the cells that call `check`, and save. In a terminal,",
         f"`hybridlab check {lab}.ipynb` checks all answers, and `hybridlab pack {lab}.ipynb` writes the small file that you hand in.",
-        "This copy has no worked solutions.",
+        f"This copy has no worked solutions. {Limits().promise.capitalize()}.",
     ]
     return "\n".join([*lines, "", OWN_NUMBERS.format(_as_text(student))] if student else lines)
 

@@ -203,7 +203,7 @@ def _save(marks: Marks, records: Path) -> Marks:
 
 
 def _no_marks(spec: LabSpec, code: str) -> tuple[TaskMark, ...]:
-    return tuple(TaskMark(task.key, task.title, 0.0, float(task.points), code) for task in spec.tasks)
+    return tuple(TaskMark(task.key, task.title, 0.0, float(task.points), code, bonus=task.key in spec.bonus) for task in spec.tasks)
 
 
 def _sentences(*parts: str) -> str:

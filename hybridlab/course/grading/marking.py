@@ -5,7 +5,7 @@ Here a build is a coding task: the answer is a function of the student. A twist 
 
 import traceback
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -260,7 +260,7 @@ def mark(
             except Exception as why:  # after any error, mark the other tasks
                 player.close()  # the next task starts a new worker
                 marked = _not_graded(task, why, seed)
-            yield marked
+            yield replace(marked, bonus=task.key in spec.bonus)
     finally:
         for player in players.values():
             player.close()
