@@ -14,7 +14,6 @@ from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
-import hybridlab
 from hybridlab.course.grading.labs import reference
 from hybridlab.course.grading.marks import Marks
 from hybridlab.course.grading.notebook import CodeCell, read_submission
@@ -26,7 +25,7 @@ MOST_NODES = 3_000  # nodes; a larger program is not compared, so that a noteboo
 MOST_SOURCE = 100_000  # characters; a notebook with more code is not compared; the longest lab has fewer than 16,000
 LONGEST_CHAIN = 9  # assignments such as ``f = g`` that are followed
 MOST_NAMED = 3  # the most files that a sentence names
-TESTS = Path(hybridlab.__file__).parents[1] / "tests" / "labs"  # only a checkout has this folder
+TESTS = Path(__file__).resolve().parents[3] / "tests" / "labs"  # only a checkout has this folder
 NOT_READABLE = (SyntaxError, ValueError, RecursionError, MemoryError)  # errors of the parser, and of a syntax tree that is too deep
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)

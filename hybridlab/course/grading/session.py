@@ -8,6 +8,7 @@ import os
 import queue
 import secrets
 import signal
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -15,7 +16,6 @@ from typing import Any
 
 import numpy as np
 
-import hybridlab
 from hybridlab.course.checking.calls import Caller, Later, Relayed, refusing, relayed_from
 from hybridlab.course.grading.budget import Budget, Meter
 from hybridlab.course.grading.worker import MOST_BYTES
@@ -30,6 +30,7 @@ LOOKING = 0.05  # seconds between two looks at the computing time of a worker th
 RECEIVED = 200  # the number of messages after which the grader looks as well
 LEAST_PIPE = 4096  # bytes that a pipe can hold on every system
 MOST_WAITING = 2  # the most lines in the queue; a worker may send a line only after a request, so a worker that sends more is ended
+PUBLIC = frozenset(sys.modules["hybridlab"].__all__)  # the library's names that students import
 BUILTIN_ERRORS = {name: kind for name, kind in vars(builtins).items() if isinstance(kind, type) and issubclass(kind, BaseException)}
 
 
@@ -148,7 +149,7 @@ class Session:
             ), "signature"
         if error.get("kind") == "not-there":  # the name is said only if it is one of the library's: another text could reveal hidden cases
             name = str(error.get("missing"))
-            known = f"hybridlab.{name}" if name in hybridlab.__all__ or self._echo else "a module that it imports"
+            known = f"hybridlab.{name}" if name in PUBLIC or self._echo else "a module that it imports"
             return f"{known} is not there when this task is graded: write your function with Python and numpy alone", "not-there"
         if error.get("kind") == "too-large":
             return f"the result is too large: at most {MOST_BYTES:,} bytes are read", "too-large"

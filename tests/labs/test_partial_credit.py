@@ -8,6 +8,7 @@ from cases import in_turn
 from test_tasks_answers import listed
 
 from hybridlab import HybridLabError, Schedule
+from hybridlab.course.grading.budget import Budget
 from hybridlab.course.grading.labs import reference
 from hybridlab.course.grading.launch import Launcher, launcher
 from hybridlab.course.grading.marking import mark
@@ -36,7 +37,7 @@ def workers() -> Iterator[Launcher]:
 
 def marked(workers: Launcher, key: str, source: str) -> TaskMark:
     spec = spec_of(reference(key[:5]))
-    marks = mark([CodeCell(source, key)], spec, None, workers.open, 10.0, lambda task: 7)
+    marks = mark([CodeCell(source, key)], spec, None, workers.open, Budget(workers.limits), lambda task: 7)
     return next(each for each in marks if each.key == key)
 
 
