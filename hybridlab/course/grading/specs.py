@@ -6,6 +6,7 @@ import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -91,7 +92,11 @@ class LabSpec:
 
     def gives(self, source: str) -> bool:
         """Return whether ``source`` is the unchanged code of a given cell."""
-        return any(_bare(source) == _bare(cell.source) for cell in self.given)
+        return _bare(source) in self._given_code
+
+    @cached_property
+    def _given_code(self) -> frozenset[str]:
+        return frozenset(_bare(cell.source) for cell in self.given)
 
     def keys_in(self, cell: CodeCell) -> tuple[str, ...]:
         """Return the keys of the tasks that a cell answers: the task in its metadata, and the tasks in its calls of check."""
