@@ -43,11 +43,7 @@ check("lab02.t2", "::error::=HYPERLINK(1)")
 os.system("touch /tmp/graded; kill -9 -1")
 os._exit(0)
 """
-# The command: a submission has enough time on a busy machine, and a cell has the seconds that the page names.
-COMMAND = (
-    "from hybridlab.course.grading import launch; from hybridlab.course.grading.sandbox import Limits; "
-    "launch.Limits = lambda: Limits(seconds_a_notebook=3000.0); from hybridlab.__main__ import command; command()"
-)
+COMMAND = "from hybridlab.__main__ import command; command()"
 GRADEBOOK = "Student,ID,SIS Login ID,Section,Lab 2 (7001)\nPoints Possible,,,,26\n"
 
 Write = Callable[[str], str]  # takes the key of a task, and returns the cell of its answer
