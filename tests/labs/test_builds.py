@@ -284,6 +284,17 @@ def test_a_loop_can_be_interrupted_and_the_case_is_named() -> None:
     assert "for a list of 3: " in verdict.messages[0]
 
 
+def test_a_wrong_function_that_never_ends_in_a_later_case_is_stopped() -> None:
+    def endless(values: Any) -> Any:
+        while len(values) > 2:
+            pass
+        return values
+
+    verdict = refused(endless)
+    assert (verdict.code, verdict.failed) == ("not-doubled", ("not-doubled", "not-doubled", "too-slow"))
+    assert verdict.messages[0].startswith("for a list of 1: ")
+
+
 def rows(rng: np.random.Generator) -> Iterator[Case]:
     yield Case((rng.normal(size=(2, 3)),), "2 ranks")
 

@@ -18,7 +18,7 @@ import numpy as np
 
 from hybridlab.checks import counted, short_repr
 from hybridlab.course.checking.answers import plain_values, same
-from hybridlab.course.checking.calls import ENDED, call, names_in, refuse_shared_memory
+from hybridlab.course.checking.calls import ENDED, Relayed, call, names_in, refuse_shared_memory
 from hybridlab.course.checking.checking import Feedback, Instance, PartialCredit, Task, add_task, right, wrong
 from hybridlab.course.checking.drawing import Renaming
 from hybridlab.course.checking.maps import refuse_change
@@ -287,10 +287,10 @@ class Build:
         """
         cases = self.public_cases if seed == PUBLIC_SEED else self._cases_of(seed)
         order = list(range(len(cases))) if seed == PUBLIC_SEED else order_of_calls(len(cases), seed)
-        passed, failed = set[int](), 0
+        passed, failed, tried = set[int](), 0, function
         for step, place in enumerate(order):  # the loop adds a repeated case to this list
             with redirect_stdout(StringIO()) if failed else nullcontext():  # a function's output is shown up to its first failed case
-                attempt = self._attempt(function, cases[place], place)
+                attempt = self._attempt(tried, cases[place], place)
             code = attempt.feedback.code
             # with threads, a repeated case can also fail because the function depends on the time, so its own feedback is right
             if place in passed and not attempt.feedback.passed and code not in ENDED and not self.threads:
@@ -306,6 +306,8 @@ class Build:
             failed += 1
             if failed == 1 and order[0] in passed:
                 order.insert(step + 1, order[0])
+            if inspect.isfunction(inspect.unwrap(function)):  # a wrong function may never end in a later case
+                tried = _with_most_steps(function)
             if self.threads and seed == PUBLIC_SEED and failed == MOST_FAILED:
                 return
 
@@ -517,7 +519,7 @@ def _with_most_steps(function: Callable[..., Any]) -> Callable[..., Any]:
             nonlocal steps
             steps += 1
             if steps > MOST_STEPS:
-                raise HybridLabError("the function does not end", "too-slow")
+                raise Relayed("the function does not end: does each of its loops come to an end?", "too-slow")
             return count
 
         before = sys.gettrace()
