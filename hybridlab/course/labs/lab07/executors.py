@@ -180,7 +180,7 @@ def pipelines(rng: np.random.Generator) -> Iterator[Case]:
 
     Each size has the orders of 1F1B and GPipe and a random order. Weights, inputs and labels are random.
     """
-    sizes = [*product(range(1, 5), range(1, 9)), (2, 12)]  # with 12 microbatches some numbers have two digits
+    sizes = [*product(range(1, 5), (1, 2, 3, 5, 8)), (2, 12)]  # with 12 microbatches some numbers have two digits
     for devices, microbatches in sorted(sizes, key=lambda size: (size[0] * size[1], size)):
         network, samples = Network(SIZES), int(rng.integers(1, 4))
         cuts = np.cumsum([network.count(layers) for layers in network.stages(devices)])[:-1]
