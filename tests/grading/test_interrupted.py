@@ -41,6 +41,7 @@ from hybridlab.course.grading.launch import Launcher
 from hybridlab.course.grading.marking import MOST_WORKERS, Attempts, Player
 from hybridlab.course.grading.marks import TaskMark
 from hybridlab.course.grading.notebook import CodeCell
+from hybridlab.course.grading.records import read_records
 from hybridlab.course.grading.sandbox import Limits, Runtime
 from hybridlab.course.grading.session import Ended, Session
 from hybridlab.course.grading.specs import LabSpec
@@ -326,6 +327,25 @@ def test_a_notebook_that_ends_every_worker_gets_no_more_workers_for_its_next_tas
     players = [Player(cells, lab_spec("lab02"), Ends, attempts) for _ in range(3)]
     assert {player.play().code for player in players for _ in range(3)} == {"ended"}
     assert len(started) == MOST_WORKERS
+
+
+@needs_bubblewrap
+@pytest.mark.usefixtures("with_workers")
+def test_what_is_too_slow_is_tried_again_alone_and_needs_a_person_if_it_ends_then(tmp_path: Path) -> None:
+    works = "import time\nbegun = time.process_time()\nwhile time.process_time() - begun < {}: pass\n"
+    for name, seconds in (("ana", "0.75"), ("ben", "1e9")):
+        cell = works.format(seconds) + right_answer(T2, name)
+        save(tmp_path / "in" / f"lab02_{name}.ipynb", answered("lab02", {T2: cell, T5: right_answer(T5, name)}, name))
+    hurried = replace(shared_launcher(), limits=replace(Limits(), seconds_a_task=0.5))
+    found = find_submissions(tmp_path / "in", "lab02")
+    marks = {each.student: each for each in grade_all(found, Assignment("lab02", Secret(SECRET)), hurried, tmp_path / "out")}
+    assert {name: earned(each) for name, each in marks.items()} == dict.fromkeys(("ana", "ben"), out_of("lab02", T5))
+    assert marks["ana"].needs_person == (
+        f"{T2} was too slow, and came to an end when it was tried again alone with 2 times the time: it would get 2 of 2 points"
+    )
+    assert marks["ben"].needs_person == ""
+    assert "it took longer than 0.5 s of computing time" in marks["ben"].tasks[0].messages[0]
+    assert {each.student: each for each in read_records(tmp_path / "out")} == marks
 
 
 @needs_bubblewrap
