@@ -168,7 +168,7 @@ WRONG: list[tuple[Any, ...]] = [
     ("lab10.t4", from_the_last, "reversed"),
     ("lab10.t4", never_stops, "not-a-count", "from 0 to M, here 1"),
     ("lab10.t4", examples_of_the_text, "not-a-list"),
-    ("lab10.t4", grows, "reversed"),
+    ("lab10.t4", grows, "deadlock"),
     ("lab10.t4", most_on_the_last, "deadlock", "device 1 waits"),
     ("lab10.t4", half_a_forward, "not-a-count", "0.5"),
     ("lab10.t4", three_forwards_more, "too-much-memory", "fast enough"),

@@ -54,6 +54,7 @@ input_gradient_frees = changed_by(lambda kind, kept: {"F": (kept, 0), "W": (0, 0
 thrown_away_between = changed_by(lambda kind, kept: {"F": (kept, 0), "I": (1 - kept, kept - 1)}.get(kind, (1 - kept, -1)))
 computes_again_for_w = changed_by(lambda kind, kept: {"F": (kept, 0), "I": (0, 0)}.get(kind, (1 - kept, -1)))
 full_backwards_alone = changed_by(lambda kind, kept: {"F": (kept, 0), "B": (1 - kept, -1)}.get(kind, (0, 0)))
+counts_after_the_release = changed_by(lambda kind, kept: (0, {"F": kept, "I": 1 - kept, "B": -kept, "W": -1}[kind]))
 adds_a_whole_one = changed_by(lambda kind, kept: {"F": (kept, 0), "I": (1, 0), "B": (1, -1 - kept), "W": (0, -1 - kept)}[kind])
 
 

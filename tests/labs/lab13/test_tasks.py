@@ -14,6 +14,7 @@ from solutions import solutions_of
 
 from hybridlab import REGISTRY, Costs, Schedule, build, simulate
 from hybridlab.bound import lower_bound
+from hybridlab.course.grading.budget import Budget
 from hybridlab.course.grading.labs import reference
 from hybridlab.course.grading.launch import Launcher, launcher
 from hybridlab.course.grading.marking import mark
@@ -211,6 +212,7 @@ WRONG: list[tuple[Any, ...]] = [
     ("lab13.t5", scheduler(depth=1), "too-near-to-zb-h1", "a third of the way", "device 0 is idle for", "room for another activation"),
     ("lab13.t5", scheduler(until="I"), "freed-by-input-gradient", "there is room for 1", "its weight gradient W"),
     ("lab13.t5", scheduler("FIW", room=lambda cap, devices: cap + 1), "too-much-memory", "there is room for 1", "2 activations"),
+    ("lab13.t5", scheduler(room=lambda cap, devices: cap + 1), "too-much-memory", "there is room for 1", "2 activations"),
     ("lab13.t5", scheduler(lines=reversed_lines), "another-device", "stage d"),
     ("lab13.t5", scheduler(lines=without_last), "another-number", "2 microbatches", "not 3"),
     ("lab13.t5", scheduler(lines=one_without_end), "missing-weight-gradient"),
@@ -424,7 +426,7 @@ def test_every_task_for_an_order_takes_a_schedule_here_and_in_the_grader(key: st
     text = answer if isinstance(answer, str) else "\n".join(answer)
     assert check(key, Schedule.parse(text, name="mine")).passed
     cell = CodeCell(f'from hybridlab import Schedule\nmine = Schedule.parse("""{text}""", name="mine")\ncheck("{key}", mine)', key)
-    marks = list(mark([cell], spec_of(reference(key[:5])), None, workers.open, 60.0, lambda task: 7))
+    marks = list(mark([cell], spec_of(reference(key[:5])), None, workers.open, Budget(workers.limits), lambda task: 7))
     assert next(each.code for each in marks if each.key == key) == "passed"
 
 
@@ -448,5 +450,5 @@ def test_partial_credit_is_for_legal_orders_and_for_those_as_short_as_zb_h1(
     for before, after in changes.items():
         assert before in source
         source = source.replace(before, after)
-    marks = list(mark([CodeCell(source, "lab13.t5")], spec, None, workers.open, 60.0, lambda task: 7))
+    marks = list(mark([CodeCell(source, "lab13.t5")], spec, None, workers.open, Budget(workers.limits), lambda task: 7))
     assert next(each.points for each in marks if each.key == "lab13.t5") == points

@@ -34,7 +34,7 @@ SIZES = [
     (4, 16, 10, 20, 15),
     (4, 16, 10, 20, 16),
     (3, 2, 5, 10, 4),
-    (3, 20, 4, 2, 12),
+    (4, 20, 4, 2, 12),
     (4, 5, 5, 10, 30),
     (6, 4, 10, 20, 7),
 ]
@@ -42,14 +42,14 @@ DRAWN = 24  # the number of further, random sizes
 
 
 def latencies_to_hide(rng: np.random.Generator) -> Iterator[Case]:
-    """Yield fixed sizes, then random ones. Times are whole ms.
+    """Yield fixed sizes, then random ones, both from the smallest up. Times are whole ms.
 
     In some fixed sizes the latency is 0, or it is the longest latency that a warm-up hides.
     """
-    for size in SIZES:
+    limits = ((2, 8), (1, 25), (2, 13), (2, 20), (0, 40))
+    drawn = [tuple(rng.integers(*zip(*limits, strict=True)).tolist()) for _ in range(DRAWN)]
+    for size in [*SIZES, *sorted(drawn, key=lambda size: size[0] * size[1])]:
         yield _sized(*size)
-    for _ in range(DRAWN):
-        yield _sized(*(int(rng.integers(*limits)) for limits in ((2, 8), (1, 25), (2, 13), (2, 20), (0, 40))))
 
 
 def _sized(devices: int, microbatches: int, forward: int, backward: int, latency: int) -> Case:
@@ -125,6 +125,11 @@ def _stepped(step: Callable[[int, int, int], int]) -> Callable[..., list[int]]:
     return warmups
 
 
+def _needed(forward: float, backward: float, latency: float) -> int:
+    """Return by how many forwards the right warm-up of a device exceeds that of the next device, also where fewer would be enough."""
+    return 1 + math.ceil(2 * latency / (forward + backward))
+
+
 MISTAKES = (
     KnownMistake(
         "1f1b",
@@ -185,8 +190,7 @@ MISTAKES = (
         "added-once",
         "this adds the extra forwards only once: each device needs them in addition to the whole warm-up of the next device",
         lambda devices, microbatches, *times: [
-            min(least_step(devices, microbatches, *times) + behind - 1, microbatches) if behind else 0
-            for behind in range(devices - 1, -1, -1)
+            min(_needed(*times) + behind - 1, microbatches) if behind else 0 for behind in range(devices - 1, -1, -1)
         ],
     ),
     KnownMistake(
@@ -197,7 +201,7 @@ MISTAKES = (
     KnownMistake(
         "last-device-warms-up",
         "your last device warms up, too: it has no next device to wait for, so its warm-up is 0",
-        lambda *size: [min(least_step(*size) * behind + 1, size[1]) for behind in range(size[0] - 1, -1, -1)],
+        lambda *size: [min(_needed(*size[2:]) * behind + 1, size[1]) for behind in range(size[0] - 1, -1, -1)],
         under={
             "peaks": None,  # these warm-ups are the right peaks
             "forwards-left": "your last device warms up, too: it has no next device to wait for, so all its forwards are left",
@@ -206,7 +210,7 @@ MISTAKES = (
     KnownMistake(
         "reversed",
         "your first warm-up is the shortest: device 0 comes first in the list, and it has the longest warm-up",
-        lambda *size: [min(least_step(*size) * device, size[1]) for device in range(size[0])],
+        lambda *size: [min(_needed(*size[2:]) * device, size[1]) for device in range(size[0])],
         under={"last-device-first": None},
     ),
 )

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import cache
-from itertools import cycle
+from itertools import chain, cycle, islice
 
 import numpy as np
 
@@ -17,14 +17,20 @@ from hybridlab.course.labs.lab03 import peaks
 from hybridlab.schedule import Schedule
 from hybridlab.step.recomputation import recomputed_peak
 
+FORWARD_BESIDE_A_WHOLE = "0F0 0I0 0F1 0W0 0I1 0W1"
 Count = Callable[[list[str], float], list[float]]
 SHARES = (0.1, 0.25, 0.0, 0.5, 0.1, 1.0)  # values of ``kept``: the share of its activations that a forward leaves in memory
+FIXED = 18  # the first cases have the shares of SHARES, and all later cases have random ones
 
 
 def orders_and_shares(rng: np.random.Generator) -> Iterator[Case]:
     """Yield the orders of lab 3's build, each with a share ``kept`` of the activations that stays in memory after a forward."""
-    for case, kept in zip(peaks.orders_to_count(rng), cycle(SHARES), strict=False):
+    drawn = (int(rng.integers(1, 100)) / 100 for _ in iter(int, 1))
+    for case, kept in zip(peaks.orders_to_count(rng), chain(islice(cycle(SHARES), FIXED), drawn), strict=False):
         yield Case((*case.arguments, kept), f"{case.words}, kept = {kept:g}")
+    # Here a forward runs while another microbatch has its whole activations, and this forward is the peak.
+    words = f"the order {FORWARD_BESIDE_A_WHOLE}, kept = 0.25"
+    yield Case(([FORWARD_BESIDE_A_WHOLE], 0.25), words)
 
 
 @cache
@@ -75,6 +81,11 @@ MISTAKES = (
         "nothing-recomputed",
         "this counts the peak without recomputation: after its forward a microbatch keeps only the share `kept`",
         _walk({"F": WHOLE}, {"B": WHOLE, "W": WHOLE}),
+    ),
+    KnownMistake(
+        "counted-after-the-release",
+        "this counts what a device holds after each operation: count before B or W frees memory, because both need the whole activations",
+        _walk({"F": KEPT, "I": REST}, {"B": KEPT, "W": WHOLE}),
     ),
     KnownMistake(
         "never-whole",

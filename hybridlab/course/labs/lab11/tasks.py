@@ -87,7 +87,7 @@ def where_the_recomputation_goes(devices: int = 8, microbatches: int = 16, forwa
 
 
 @number_task(
-    "lab11.t2", title="How far the ratio can fall", points=2, draws={"devices": (6, 7, 8, 9), "latency": (85, 90, 95, 100, 105, 110)}
+    "lab11.t2", title="How far the ratio can fall", points=2, draws={"devices": (6, 7, 8, 9), "latency": (80, 85, 95, 105, 110, 115)}
 )
 def how_far_the_ratio_can_fall(devices: int = 8, latency: int = 100) -> Question:
     """Ask for the limits of two bubble ratios as the number of microbatches grows. A forward takes 50 ms, a backward 100 ms."""

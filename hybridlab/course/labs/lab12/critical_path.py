@@ -4,8 +4,9 @@ This file has the timelines of its cases, the known mistakes and the changes of 
 """
 
 import itertools
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping
+from operator import itemgetter
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -31,16 +32,19 @@ RUNS = [
     ("1f1b", 2, 1, 1, 0.5),
     ("1f1b", 1, 3, 1, 0),
     ("gpipe", 2, 2, 1, 1),
+    ("gpipe", 2, 3, 1, 30),  # a message takes longer than the two forwards between the last forward of microbatch 0 and its backward
     ("interleaved", 1, 2, 2, 20),
     ("1f1b", 3, 2, 1, 3),
-    ("hanayo", 2, 2, 2, 1),
     ("interleaved", 2, 2, 2, 3),
+    ("hanayo", 2, 2, 2, 1),
     ("1f1b", 3, 4, 1, 0),
     ("zb-h1", 3, 4, 1, 1),
+    ("zb-h2", 3, 5, 1, 30),  # a message takes longer than the operations between an input gradient and its weight gradient
     ("gpipe", 4, 3, 1, 0.5),
     ("interleaved", 2, 4, 2, 0),
-    ("1f1b", 4, 8, 1, 9),
-    ("hanayo", 4, 4, 2, 6),
+    ("1f1b", 4, 8, 1, 9.25),
+    ("looped-bfs", 2, 4, 2, 40),
+    ("hanayo", 4, 4, 2, 6.5),
     ("interleaved", 3, 6, 2, 7),
     ("looped-bfs", 3, 6, 2, 1),
     ("zb-h1", 4, 8, 1, 0),
@@ -54,7 +58,7 @@ RUNS = [
 def runs_of_many_kinds(rng: np.random.Generator) -> Iterator[Case]:
     """Yield timelines from one device and one microbatch up. Every third timeline has devices of different speeds."""
     for place, (name, devices, microbatches, chunks, latency) in enumerate(RUNS):
-        forward, backward = (int(rng.integers(*limits)) for limits in ((2, 6), (5, 11)))
+        forward, backward = (int(rng.integers(*limits)) / 2 for limits in ((1, 10), (9, 21)))
         slower = rng.integers(2, 6, devices) / 2 if place % 3 == 0 else np.ones(devices)
         costs = Costs(forward=forward * slower, backward=backward * slower, p2p=latency)
         rows = simulate(build(name, devices, microbatches, chunks), costs).to_rows()
@@ -96,12 +100,37 @@ def input_of(row: Row, row_of: dict[str, Row]) -> Row | None:
     return row_of.get(f"{stage}{kind}{row['microbatch']}")
 
 
-# Takes three rows (of an operation, of the one before it on its device, of its input) and the latency; returns the row before in the path.
-Step = Callable[[Row, Row | None, Row | None, float], Row | None]
+class Before(NamedTuple):
+    """What an operation could have waited for, when a program goes back from it; None if there is no such operation.
+
+    Parameters
+    ----------
+    on_device : Row or None
+        The operation before it on its device.
+    input : Row or None
+        The operation that makes its input, as :func:`input_of` finds it.
+    own_forward : Row or None
+        For a backward of the last stage, the forward of the same microbatch.
+    latency, sent : float
+        The latency in ms, and the time in ms that the input really travels: 0 within a device.
+    """
+
+    on_device: Row | None
+    input: Row | None
+    own_forward: Row | None
+    latency: float
+    sent: float
 
 
-def _back(step: Step) -> Callable[[Rows, float], list[str]]:
-    """Return a function that goes back from the operation that ends last. The wrong rule ``step`` chooses each operation of the path."""
+# Returns rows, each with a delay in ms: the row's operation lets the next operation start this long after its own end.
+Candidates = Callable[[Before], list[tuple[Row | None, float]]]
+
+
+def _back(candidates: Candidates, among_equal: int) -> Callable[[Rows, float], list[str]]:
+    """Return a function that goes back from the operation that ends last. Each time it takes the latest of some candidates.
+
+    If several candidates are equally late, it takes the first (``among_equal`` is 0) or the last one (``among_equal`` is -1).
+    """
 
     def path(rows: Rows, latency: float) -> list[str]:
         row_of = {row["op"]: row for row in rows}
@@ -110,16 +139,23 @@ def _back(step: Step) -> Callable[[Rows, float], list[str]]:
         found: list[str] = []
         while now is not None and len(found) < len(rows):
             found.insert(0, now["op"])
-            now = step(now, before.get(now["op"]), input_of(now, row_of), latency)
+            needed = input_of(now, row_of)
+            own = row_of.get(f"{now['stage']}F{now['microbatch']}") if needed is None and now["kind"] != "F" else None
+            sent = latency * (needed is not None and needed["device"] != now["device"])
+            there = candidates(Before(before.get(now["op"]), needed, own, latency, sent))
+            ends = [(row["end"] + delay, row) for row, delay in there if row is not None]
+            now = [row for end, row in ends if end == max(ends, key=itemgetter(0))[0]][among_equal] if ends else None
         return found
 
     return path
 
 
-def _latest(*rows: tuple[Row | None, float]) -> Row | None:
-    """Return the row with the latest end. A delay is added to the end of each row."""
-    there = [(row["end"] + delay, place) for place, (row, delay) in enumerate(rows) if row is not None]
-    return rows[max(there)[1]][0] if there else None
+def _mistakes_on_the_way(
+    code: str, sentence: str, candidates: Candidates, under: Mapping[str, str] | None = None, left_out: int = 0
+) -> list[KnownMistake]:
+    """Return a known mistake for both choices among equal candidates. The path lacks its first ``left_out`` operations."""
+    paths = [_back(candidates, among_equal) for among_equal in (0, -1)]
+    return [KnownMistake(code, sentence, lambda *case, path=path: path(*case)[left_out:], under or {}) for path in paths]
 
 
 def _any_operation(rows: Rows, latency: float) -> list[str]:
@@ -149,21 +185,12 @@ def _one_microbatch(rows: Rows, latency: float) -> list[str]:
     return [row["op"] for row in sorted(mine, key=lambda row: row["start"])]
 
 
-def _without_the_first(rows: Rows, latency: float) -> list[str]:
-    """Return a critical path without its first operation."""
-
-    def waited_for(now: Row, before: Row | None, needed: Row | None, latency: float) -> Row | None:
-        crosses = needed is not None and needed["device"] != now["device"]
-        return _latest((before, 0.0), (needed, latency * crosses))
-
-    return _back(waited_for)(rows, latency)[1:]
-
-
+ONE_MICROBATCH = "this goes from input to input, through one microbatch alone: operations also wait while a device runs other microbatches"
 MISTAKES = (
-    KnownMistake(
+    *_mistakes_on_the_way(
         "latency-forgotten",
         "this compares two ends without the latency: an input from another device arrives `latency` ms after its operation ends",
-        _back(lambda now, before, needed, late: _latest((before, 0.0), (needed, 0.0))),
+        lambda before: [(before.on_device, 0.0), (before.input, 0.0)],
         under={
             "there-and-back": "this compares two ends without the latency: an input from another device arrives `latency` / 2 ms "
             "after its operation ends",
@@ -171,32 +198,36 @@ MISTAKES = (
             "after its operation ends",
         },
     ),
-    KnownMistake(
+    *_mistakes_on_the_way(
         "latency-within-a-device",
         "this adds the latency to every input: from one chunk to another of the same device no message is sent",
-        _back(lambda now, before, needed, late: _latest((before, 0.0), (needed, late))),
+        lambda before: [(before.on_device, 0.0), (before.input, before.latency)],
+    ),
+    *_mistakes_on_the_way(
+        "latency-after-an-operation-of-its-own",
+        "this adds the latency to every input: the last stage needs its own forward, and a weight gradient its own input gradient, and a "
+        "device sends no message to itself",
+        lambda before: [(before.on_device, 0.0), (before.input or before.own_forward, before.latency)],
     ),
     KnownMistake("one-device", "these are all operations of one device: while a device is idle, it waits for another device", _one_device),
-    KnownMistake(
-        "one-microbatch",
-        "this goes from input to input, through one microbatch alone: operations also wait while a device runs other microbatches",
-        _one_microbatch,
-    ),
+    KnownMistake("one-microbatch", ONE_MICROBATCH, _one_microbatch),
+    *_mistakes_on_the_way("one-microbatch", ONE_MICROBATCH, lambda before: [(before.input or before.own_forward, 0.0)]),
     KnownMistake(
         "not-needed",
         "this takes any operation that ends at the right time: only the one before on the device and the one that makes its input count",
         _any_operation,
     ),
-    KnownMistake(
+    *_mistakes_on_the_way(
         "first-operation-missing",
         "this lacks the first operation: the path begins where the step begins",
-        _without_the_first,
+        lambda before: [(before.on_device, 0.0), (before.input, before.sent)],
         under={"last-first": "this lacks the operation with which the step begins: the list ends with it"},
+        left_out=1,
     ),
-    KnownMistake(
+    *_mistakes_on_the_way(
         "inputs-first",
         "this goes to the input of an operation wherever there is one: an input counts only if the operation waited for it",
-        _back(lambda now, before, needed, late: needed or before),
+        lambda before: [(before.input or before.on_device, 0.0)],
     ),
 )
 

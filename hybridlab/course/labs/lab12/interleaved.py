@@ -12,19 +12,19 @@ from hybridlab.checks import counted
 from hybridlab.course.checking.builds import Case, KnownMistake
 from hybridlab.course.checking.twists import Example, Twist
 from hybridlab.course.labs.lab02.one_f_one_b import order_twists
-from hybridlab.errors import HybridLabError
 from hybridlab.schedule import Schedule
 from hybridlab.schedules import build
 
-SIZES = [  # devices, microbatches, chunks
-    *((1, 1, 1), (1, 1, 2), (1, 3, 1), (2, 2, 1), (1, 2, 3), (2, 2, 2), (2, 4, 1), (2, 4, 2), (3, 3, 2), (2, 6, 3)),
-    *((4, 4, 2), (3, 6, 2), (3, 9, 1), (4, 4, 3), (4, 8, 2), (5, 5, 4), (4, 16, 3), (6, 12, 4), (8, 8, 2), (8, 24, 3)),
-]
+SIZES = [(1, 1, 1), (1, 1, 2), (1, 3, 1), (2, 2, 1), (1, 2, 3), (2, 2, 2), (2, 4, 1), (2, 4, 2), (3, 3, 2)]  # devices, microbatches, chunks
+DRAWN = 18  # the number of further, random sizes
 
 
 def sizes_of_chunks(rng: np.random.Generator) -> Iterator[Case]:
     """Yield fixed and random sizes, from one device with one microbatch and one chunk up."""
-    drawn = [(devices := int(rng.integers(2, 8)), devices * int(rng.integers(1, 5)), int(rng.integers(1, 6))) for _ in range(8)]
+    drawn = set[tuple[int, int, int]]()
+    while len(drawn) < DRAWN:
+        devices, groups, chunks = (int(rng.integers(*limits)) for limits in ((2, 10), (1, 6), (1, 7)))
+        drawn.add((devices, groups * devices, chunks))
     for devices, microbatches, chunks in sorted({*SIZES, *drawn}, key=lambda size: (size[0] * size[1] * size[2], size)):
         words = f"{counted(devices, 'device')}, {counted(microbatches, 'microbatch')} and {counted(chunks, 'chunk')} a device"
         yield Case((devices, microbatches, chunks), words)
@@ -103,8 +103,6 @@ def _folded(chunk: int, device: int, size: Size) -> int:
 
 
 def _one_f_one_b(devices: int, microbatches: int, chunks: int) -> str:
-    if chunks == 1:
-        raise HybridLabError("this mistake exists only with several chunks", "no-result")
     return str(build("1f1b", devices, microbatches))
 
 
@@ -114,6 +112,11 @@ def _breadth_first(devices: int, microbatches: int, chunks: int) -> str:
 
 MISTAKES = (
     KnownMistake("no-chunks", "this is 1F1B with one stage on each device: with v chunks the model has vK stages", _one_f_one_b),
+    KnownMistake(
+        "one-chunk-as-1f1b",
+        "with one chunk this is 1F1B: with v = 1, too, the warm-up has 2(K-1-d) + (v-1)K forwards, twice as many as under 1F1B",
+        lambda *size: _one_f_one_b(*size) if size[-1] == 1 else str(goal_of(*size)),
+    ),
     KnownMistake(
         "breadth-first",
         "this is looped BFS, which takes all M microbatches through a chunk: interleaved 1F1B goes to the next chunk after K microbatches",

@@ -88,7 +88,7 @@ def fold_it_twice(devices: int = 3, chunks: int = 4) -> Question:
     )
 
 
-@number_task("lab12.t2", title="Messages of a step", draws={"devices": range(4, 8), "groups": (2, 3, 4), "chunks": (4, 6)})
+@number_task("lab12.t2", title="Messages of a step", draws={"devices": (5, 7, 8), "groups": (2, 3, 4), "chunks": (4, 6)})
 @cache
 def messages_of_a_step(devices: int = 6, groups: int = 2, chunks: int = 4) -> Question:
     """Ask how many messages a step of interleaved 1F1B and a step of Hanayo have, with ``groups`` times K microbatches."""
@@ -138,9 +138,9 @@ def messages_of_a_step(devices: int = 6, groups: int = 2, chunks: int = 4) -> Qu
 @number_task(
     "lab12.t3",
     title="A step by formula",
-    draws={"devices": (4, 5), "groups": (2, 3), "chunks": (3, 4), "forward": (12, 24), "latency": (1, 2)},
+    draws={"devices": (6, 7), "groups": (2, 3), "chunks": (3, 4), "forward": (24, 36), "latency": (2.5, 5)},
 )
-def a_step_by_formula(devices: int = 4, groups: int = 3, chunks: int = 3, forward: int = 12, latency: int = 2) -> Question:
+def a_step_by_formula(devices: int = 5, groups: int = 3, chunks: int = 3, forward: int = 12, latency: float = 2) -> Question:
     """Ask for interleaved 1F1B's makespan with ``groups`` times K microbatches. A backward takes twice as long as a forward."""
     backward, microbatches, passed = 2 * forward, groups * devices, chunks * devices - 1  # passed: boundaries between stages
     truth = formulas.interleaved_makespan(devices, microbatches, chunks, forward, backward, latency)
@@ -197,7 +197,7 @@ def a_step_by_formula(devices: int = 4, groups: int = 3, chunks: int = 3, forwar
     )
     return Question(
         f"give the makespan in ms of interleaved 1F1B with {chunks} chunks on {devices} devices, {microbatches} microbatches, "
-        f"a forward of {forward} and a backward of {backward} ms, and a latency of {latency} ms",
+        f"a forward of {forward} and a backward of {backward} ms, and a latency of {latency:g} ms",
         [time],
         "chunks divide fill and drain by v; the step waits for 2(vK-1) messages, with any number of microbatches",
     )

@@ -140,7 +140,8 @@ def _judge_order(orders: Orders, model: Model) -> Timeline | Feedback:
         device = int(over[0])
         full = f"device {device} holds {run.peak_activations[device]:g} activations at the same time, and there is room for {room[device]}"
         feedback = wrong("too-much-memory", full)
-        if _most_before_input_gradients(orders[device]) <= room[device]:
+        # A program whose cap is one too large also holds one activation too many, so only a second one shows when memory is freed.
+        if run.peak_activations[device] > room[device] + 1 and _most_before_input_gradients(orders[device]) <= room[device]:
             rule = "an activation is held until its weight gradient W ends, not until its input gradient I ends"
             feedback = wrong("freed-by-input-gradient", f"{full}: {rule}; a forward must wait until there is room for its activation")
         return replace(feedback, drawing=Drawing(orders, costs, case=model))

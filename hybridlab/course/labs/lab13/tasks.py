@@ -31,9 +31,9 @@ Times = tuple[float, float, float]  # F, I and W in ms
     points=2,
     draws={
         "devices": (5, 6, 7, 8),
-        "a": ((10, 12, 6), (12, 10, 8), (11, 13, 7), (9, 14, 6)),
-        "b": ((10, 6, 12), (12, 8, 14), (14, 9, 16), (11, 7, 10)),
-        "c": ((8, 12, 10), (9, 14, 12), (7, 11, 9), (10, 15, 12)),
+        "a": ((12, 14, 9), (13, 15, 10), (11, 16, 9), (14, 13, 10)),
+        "b": ((14, 9, 16), (13, 10, 17), (15, 9, 17), (16, 10, 19)),
+        "c": ((9, 14, 11), (10, 15, 13), (11, 16, 13), (9, 13, 11)),
     },
 )
 def bubbles_by_hand(devices: int = 6, a: Times = (10, 12, 6), b: Times = (10, 6, 12), c: Times = (8, 12, 10)) -> Question:
@@ -115,7 +115,7 @@ def _bubble(model: str, devices: int, forward: float, input_gradient: float, wei
     "lab13.t2",
     title="Two rates of one step",
     points=2,
-    draws={"devices": (5, 6, 7), "microbatches": (13, 14, 15), "input_gradient": (11, 12, 13), "weight_gradient": (7, 8)},
+    draws={"devices": (4, 5, 6), "microbatches": (14, 15, 16), "input_gradient": (11, 12, 13), "weight_gradient": (7, 8)},
 )
 def two_rates(devices: int = 6, microbatches: int = 12, input_gradient: int = 12, weight_gradient: int = 8) -> Question:
     """Ask for the bubble ratio and the bubble rate of ZB-H2 with a forward of 10 ms."""

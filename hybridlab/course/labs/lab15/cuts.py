@@ -28,8 +28,8 @@ def models_to_cut(rng: np.random.Generator) -> Iterator[Case]:
     yield _layers_of([5], 1)
     yield _layers_of([3, 4], 2)
     yield _layers_of([1, 4, 4, 4, 11], 2)  # in a smaller model, several known mistakes give equal results
-    yield _layers_of([4, 2, 2], 2)
     yield _layers_of([2, 2, 6], 2)
+    yield _layers_of([5, 2, 6, 5], 3)  # here loads near to the mean of the remaining devices are wrong, and the least squares are right
     yield _layers_of([1, 4, 4, 4, 11], 1)
     yield _layers_of([2, 8, 6, 3], 3)  # here the cut with the least sum of squares is not the best cut
     yield _layers_of([0, 4, 4, 0, 6], 3)
@@ -169,6 +169,11 @@ MISTAKES = (
         "past-the-mean",
         "your function gives layers to a device until it reaches the mean load: the last of these layers can make its load too large",
         lambda times, devices: _filled(times, devices, lambda load, time, mean: load >= mean),
+    ),
+    KnownMistake(
+        "nearest-to-the-mean",
+        "your function gives each device a load as near to the mean as it can: the last device gets the rest, which can be too much",
+        lambda times, devices: _filled(times, devices, lambda load, time, mean: load + time - mean > mean - load),
     ),
     KnownMistake(
         "nearest-to-equal-shares",

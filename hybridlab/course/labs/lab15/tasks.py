@@ -22,9 +22,7 @@ from hybridlab.simulation import simulate
 LAYERS = np.array([2.0] + 14 * [4.0] + [12.0])  # the forward time of each layer in task 2, in ms
 
 
-@number_task(
-    "lab15.t1", title="Whose idle time", points=2, draws={"first": (11, 12, 13), "last": (14, 15, 16), "microbatches": (12, 13, 14)}
-)
+@number_task("lab15.t1", title="Whose idle time", points=2, draws={"first": (11, 12, 13), "last": (14, 15), "microbatches": (16, 17, 18)})
 @cache
 def idle_by_schedule_or_imbalance(first: int = 12, last: int = 14, microbatches: int = 12) -> Question:
     """Ask how much idle time the schedule causes and how much the imbalance causes, with 1F1B on 4 devices, in ms.

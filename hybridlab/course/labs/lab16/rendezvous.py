@@ -284,9 +284,10 @@ def _fault_of_receive(action: Action, at: _Place) -> Fault | None:
     return None
 
 
-SIZES = [(1, 1), (1, 3), (2, 1), (2, 2), (2, 3), (3, 2), (3, 3), (3, 5), (4, 4), (4, 8), (5, 7), (2, 12)]  # devices and microbatches
-# Further schedules, with their numbers of devices and microbatches
-OTHERS = [("eager-1f1b", 3, 6), ("zb-h1", 3, 5), ("interleaved", 2, 4), ("hanayo", 3, 6), ("zb-v", 3, 6), ("looped-bfs", 3, 3)]
+SIZES = [(1, 1), (1, 3), (2, 1), (2, 2), (2, 3), (3, 2), (3, 3)]  # devices and microbatches
+DRAWN = 15  # the number of further random orders; their sizes are random, too
+# Further schedules, with multiples of the devices as microbatches. Each has random sizes.
+OTHERS = ("gpipe", "1f1b", "eager-1f1b", "zb-h1", "interleaved", "hanayo", "zb-v", "looped-bfs")
 # Orders that cannot run, by their name in the feedback, with the arguments ``orders`` and ``needs``
 CANNOT_RUN = {
     "2 lines that wait for each other": (["0F0 0B0 0F1 0B1", "1F0 1F1 1B0 1B1"], {"1F0": "0F0", "1F1": "0F1", "0B0": "1B0", "0B1": "1B1"}),
@@ -297,18 +298,26 @@ Rule = Callable[["Rounds"], None]
 
 def orders_to_connect(rng: np.random.Generator) -> Iterator[Case]:
     """Yield orders that can run, small ones first, and then two orders that cannot run."""
+    cases = []
     for devices, microbatches in SIZES:
+        names = ["gpipe", "1f1b"] if microbatches > 1 else ["1f1b"]  # with one microbatch both are the same
+        cases += [_scheduled(name, devices, microbatches) for name in names]
+    sizes = [size for size in SIZES if min(size) > 1] + [(int(rng.integers(2, 6)), int(rng.integers(2, 9))) for _ in range(DRAWN)]
+    sizes.append((2, int(rng.integers(11, 14))))  # some microbatches have numbers of two digits
+    for devices, microbatches in sizes:
         size = f"{counted(devices, 'device')} and {counted(microbatches, 'microbatch')}"
-        if microbatches > 1:
-            yield _connected(f"GPipe with {size}", lines_of_schedule("gpipe", devices, microbatches))
-        yield _connected(f"1F1B with {size}", lines_of_schedule("1f1b", devices, microbatches))
-        if devices > 1 and microbatches > 1:
-            yield _connected(f"a random order with {size}", order_by_chance(rng, devices, microbatches))
-    for name, devices, microbatches in OTHERS:
-        words = f"{REGISTRY[name].title} with {counted(devices, 'device')} and {counted(microbatches, 'microbatch')}"
-        yield _connected(words, lines_of_schedule(name, devices, microbatches))
+        cases.append(_connected(f"a random order with {size}", order_by_chance(rng, devices, microbatches)))
+    for name in OTHERS:
+        devices = int(rng.integers(2, 6))
+        cases.append(_scheduled(name, devices, devices * int(rng.integers(1, 4))))
+    yield from sorted(cases, key=lambda case: sum(len(line.split()) for line in case.arguments[0]))
     for words, arguments in CANNOT_RUN.items():
         yield Case(arguments, words, refused=True, run=of_every_rank)
+
+
+def _scheduled(name: str, devices: int, microbatches: int) -> Case:
+    words = f"{REGISTRY[name].title} with {counted(devices, 'device')} and {counted(microbatches, 'microbatch')}"
+    return _connected(words, lines_of_schedule(name, devices, microbatches))
 
 
 def _connected(words: str, lines: list[str]) -> Case:

@@ -74,7 +74,7 @@ def a_signed_error(microbatches: int = 8, late: int = 28) -> Question:
 
 
 @number_task(
-    "lab16.t2", title="One slow stage", points=2, draws={"microbatches": (6, 7, 9, 10), "forward": (10, 12, 16, 24), "slow": (1, 2)}
+    "lab16.t2", title="One slow stage", points=2, draws={"microbatches": (6, 7, 9, 10), "forward": (12, 14, 16, 24), "slow": (1, 2)}
 )
 @cache
 def one_slow_stage(microbatches: int = 8, forward: int = 20, slow: int = 2) -> Question:

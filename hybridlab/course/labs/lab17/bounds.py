@@ -112,18 +112,21 @@ def _slowest_everywhere(microbatches: int, cap: int, forward: Times, backward: T
     return (microbatches + len(forward) - 1) * (max(forward) + max(backward)) + 2 * (len(forward) - 1) * latency
 
 
-def _part_of_work(head: bool, tail: bool) -> Callable[..., float]:
+def _part_of_work(head: bool, tail: bool, memory: bool = False) -> Callable[..., float]:
     """Return a program that takes the highest bound from the work of one device.
 
-    The time before the device starts is added if ``head`` is true. The time after the device ends is added if ``tail`` is true.
+    The time before the device starts is added if ``head`` is true. The time after the device ends is added if ``tail`` is true. If
+    ``memory`` is true, the program also counts how often device 0 must be full.
     """
 
     def bound(microbatches: int, cap: int, forward: Times, backward: Times, latency: float) -> float:
         return max(
-            head * (sum(forward[:device]) + latency * device)
-            + microbatches * (forward[device] + backward[device])
+            full * _chain_of_one(forward, backward, latency)
+            + head * (sum(forward[:device]) + latency * device)
+            + (microbatches - full * cap) * (forward[device] + backward[device])
             + tail * (sum(backward[:device]) + latency * device)
             for device in range(len(forward))
+            for full in range(-(-microbatches // cap) if memory else 1)
         )
 
     return bound
@@ -168,12 +171,12 @@ MISTAKES = (
     KnownMistake(
         "no-tail",
         "your bound ends with the work of one device: after this device, the devices before it still run a backward",
-        _part_of_work(True, False),
+        _part_of_work(head=True, tail=False, memory=True),
     ),
     KnownMistake(
         "no-head",
         "your bound starts with the work of one device: before this device starts, the devices before it run a forward",
-        _part_of_work(False, True),
+        _part_of_work(head=False, tail=True, memory=True),
     ),
     KnownMistake(
         "one-microbatch",
