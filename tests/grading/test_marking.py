@@ -1,6 +1,7 @@
 """Test how a submission is marked without a worker: what a lab gives to a cell, and partial credit."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -81,9 +82,8 @@ def test_a_cell_answers_the_tasks_that_it_names(tmp_path: Path) -> None:
     ],
 )
 def test_partial_credit_is_that_of_the_worst_case(codes: list[str], share: float | None) -> None:
-    build = SimpleNamespace(
-        fresh=False, check=lambda function: wrong("too-much-memory", "more than needed"), codes=lambda function: iter(codes), twist=None
-    )
+    feedback = replace(wrong("too-much-memory", "more than needed"), failed=tuple(codes))
+    build = SimpleNamespace(fresh=False, check=lambda function: feedback, twist=None)
     player: Any = SimpleNamespace(label=lambda place: "a cell")
     outcome: Any = Outcome(None)  # type: ignore[arg-type]
     asked: Any = Instance("a schedule", build.check, build)  # type: ignore[arg-type]

@@ -96,7 +96,7 @@ def turns_of(orders: Iterable[Iterable[Op | str | Turn]]) -> Turns:
     return tuple(tuple(part for turn in order for part in _parts(turn)) for order in read_orders(orders))
 
 
-class Attempt(Operations):
+class PartialRun(Operations):
     """The operations that have run, as arrays of a schedule. The order need not be legal, so ``source``, the row of the input, is -1."""
 
     _devices: int
@@ -132,8 +132,8 @@ class Attempt(Operations):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class AttemptTimeline(Timeline):
-    """The timeline of an :class:`Attempt`. Activations need not be freed, and a backward can run without its forward."""
+class PartialTimeline(Timeline):
+    """The timeline of an :class:`PartialRun`. Activations need not be freed, and a backward can run without its forward."""
 
     @property
     def activations(self) -> Floats:
@@ -162,7 +162,7 @@ def timeline_of(orders: Turns, ran: Sequence[Sequence[Ran]], unit: str | None) -
         anchor = next(turn[0] for order in orders for turn in order)
         ran = [[Ran((Op(Kind.B, anchor.stage, anchor.microbatch),), 0.0, 0.0)], *([] for _ in orders[1:])]
     times = np.array([(each.start, each.end) for turns in ran for each in turns for _ in each.turn])
-    return AttemptTimeline(Attempt(orders, [[each.turn for each in turns] for turns in ran]), times[:, 0], times[:, 1], unit=unit)
+    return PartialTimeline(PartialRun(orders, [[each.turn for each in turns] for turns in ran]), times[:, 0], times[:, 1], unit=unit)
 
 
 def _parts(turn: Turn) -> list[Turn]:

@@ -329,16 +329,15 @@ def _judge(
     )
     seeds = {} if seed is None else {"seed": seed}
     feedback = check_with(task, Instance(asked.prompt, lambda function: build.check(function, **seeds), build), remote)
-    if feedback.passed or not task.partial_credit or feedback.code in ENDED:
+    if feedback.passed or not task.partial_credit or set(ENDED) & set(feedback.failed):
         return feedback, None
-    reached = []
-    for code in build.codes(remote, **seeds):  # codes of all cases; the case with the least credit counts
-        if (credit := task.credit_for(code)) is None:
-            return feedback, None
-        reached.append(credit)
+    credits_of_cases = [task.credit_for(code) for code in feedback.failed]
+    if None in credits_of_cases:
+        return feedback, None
     if build.twist and not any(task.instance(None).data.codes(remote, **seeds)):
         return feedback, None  # the answer is right without the twist: it can be the public solution, which gets no credit
-    return feedback, min(reached, key=lambda credit: credit.share, default=None)
+    # the case with the least credit counts
+    return feedback, min(filter(None, credits_of_cases), key=lambda credit: credit.share, default=None)
 
 
 def _nothing_handed_in(task: Task, asked: Instance, outcome: Outcome, cells: Sequence[CodeCell], spec: LabSpec) -> Feedback:
