@@ -243,6 +243,18 @@ def test_another_seed_tries_other_numbers_and_sizes() -> None:
     assert (drawn(1)[0].arguments[0] != drawn(2)[0].arguments[0]).all()
 
 
+def test_a_rounded_average_and_the_right_one_are_shown_with_digits_that_differ() -> None:
+    def rounded(values: Any) -> Any:
+        averages, messages = rings.in_one_buffer(values)
+        return averages.round(6), messages
+
+    feedback = check("lab04.t7", rounded)
+    shown = re.search(r"ends with (\S+) for number \d+, and the mean is (\S+)$", feedback.messages[0])
+    assert feedback.code == "wrong-mean"
+    assert shown
+    assert shown[1] != shown[2]
+
+
 def test_a_right_ring_sends_the_messages_of_the_librarys_ring() -> None:
     values = np.random.default_rng(3).integers(-9, 9, (5, 13)).astype(float)
     averages, messages = rings.in_one_buffer(values)
