@@ -133,7 +133,10 @@ def shared_microbatches(microbatches: int = 8, ring_step: float = 20) -> Questio
 @number_task("lab09.t2", title="The goal of section 3.4", points=2, draws={"stages": (4, 8, 16), "goal": (70, 75, 78, 80, 85, 90)})
 @cache
 def the_goal(stages: int = 8, goal: int = 80) -> Question:
-    """Ask for the smallest M with which 2 replicas reach an efficiency of ``goal`` %. In reading B of the report, the times are those of the whole model, so each of K stages takes 1/K of them."""
+    """Ask for the smallest M with which 2 replicas reach an efficiency of ``goal`` %.
+
+    In reading B of the report, the times are those of the whole model, so each of K stages takes 1/K of them.
+    """
     replicas, ring_step = 2, 20 * 2 / stages  # ms: 20 ms with 2 stages; a stage of K has 2/K as many gradients
 
     def efficiency(microbatches: float, reading: int = stages, ring_step: float = ring_step) -> float:
