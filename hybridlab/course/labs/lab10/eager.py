@@ -46,8 +46,7 @@ def latencies_to_hide(rng: np.random.Generator) -> Iterator[Case]:
 
     In some fixed sizes the latency is 0, or it is the longest latency that a warm-up hides.
     """
-    limits = ((2, 8), (1, 25), (2, 13), (2, 20), (0, 40))
-    drawn = [tuple(rng.integers(*zip(*limits, strict=True)).tolist()) for _ in range(DRAWN)]
+    drawn = [rng.integers((2, 1, 2, 2, 0), (8, 25, 13, 20, 40)).tolist() for _ in range(DRAWN)]
     for size in [*SIZES, *sorted(drawn, key=lambda size: size[0] * size[1])]:
         yield _sized(*size)
 

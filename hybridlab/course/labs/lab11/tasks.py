@@ -3,7 +3,7 @@
 from typing import Any
 
 from hybridlab import formulas
-from hybridlab.checks import counted, short_repr, whole_number
+from hybridlab.checks import counted, distinct_texts, short_repr, whole_number
 from hybridlab.costs import Costs
 from hybridlab.course.checking.answers import near, require_count, require_numbers, require_parts, require_text
 from hybridlab.course.checking.builds import build_task
@@ -264,6 +264,7 @@ def peaks_with_recomputation(answer: Any, orders: list[str], kept: float) -> Fee
         peak = recomputed_peaks.peak_of_line(line, kept)
         if not near(value, peak, 1e-9):
             device = Op.parse(line.split()[0]).stage
-            holds = f"device {device} runs {line}: its peak is {peak:g}; you returned {value:g}"
+            wanted, found = distinct_texts(peak, value)
+            holds = f"device {device} runs {line}: its peak is {wanted}; you returned {found}"
             return wrong("too-much" if value > peak else "too-little", holds)
     return right()

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from hybridlab.bound import lower_bound
-from hybridlab.checks import counted
+from hybridlab.checks import counted, distinct_texts
 from hybridlab.costs import Costs
 from hybridlab.course.checking.answers import Orders, is_empty, plain_values, require_orders
 from hybridlab.course.checking.builds import Case, KnownMistake
@@ -192,14 +192,15 @@ def _judge_lengths(runs: Sequence[Timeline], models: Sequence[Model]) -> Feedbac
     goal = given - WAY * (given - least)
     if yours <= goal + WITHIN:
         return replace(right(reached, shown), drawing=drawing)
-    together, why = f"your steps of all models together take {yours:g} ms", _longest_wait(run, models[-1])
+    found, wanted, of_zb_h1, of_bounds = distinct_texts(yours, goal, given, least)
+    together, why = f"your steps of all models together take {found} ms", _longest_wait(run, models[-1])
     if run.makespan <= zb_h1 - WAY * (zb_h1 - bound) + WITHIN:
         why = "your order of the example is short enough, but those of other models are not: does your program use all of F, I, W and C?"
-    asked = f"the task asks for at most {goal:g} ms, which is a third of the way from ZB-H1 to the lower bounds of {least:g} ms"
+    asked = f"the task asks for at most {wanted} ms, which is a third of the way from ZB-H1 to the lower bounds of {of_bounds} ms"
     if yours > given + WITHIN:
-        feedback = wrong("longer-than-zb-h1", f"{together}, more than the {given:g} ms of ZB-H1; {asked}", why, shown)
+        feedback = wrong("longer-than-zb-h1", f"{together}, more than the {of_zb_h1} ms of ZB-H1; {asked}", why, shown)
     else:
-        feedback = wrong("too-near-to-zb-h1", f"{together}, and the steps of ZB-H1 take {given:g} ms; {asked}", why, shown)
+        feedback = wrong("too-near-to-zb-h1", f"{together}, and the steps of ZB-H1 take {of_zb_h1} ms; {asked}", why, shown)
     return replace(feedback, drawing=drawing)
 
 

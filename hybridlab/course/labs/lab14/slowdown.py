@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from hybridlab.checks import counted, short_repr
+from hybridlab.checks import counted, distinct_texts, short_repr
 from hybridlab.costs import Costs
 from hybridlab.course.checking.answers import near, plain_values, require_number, require_orders
 from hybridlab.course.checking.builds import Case, KnownMistake
@@ -134,7 +134,8 @@ def judge_slowed(slowed: Slowed, orders: list[str], forward: list[float], backwa
     bare = MessageRun.of(orders, forward, backward, 0.0).makespan  # without latency, in ms
     if not near(longer, mine.makespan - bare, ROUNDING):
         steps = f"the step takes {bare:g} ms without latency and {mine.makespan:g} ms with latency"
-        return wrong("wrong-slowdown", f"{steps}: it is not {longer:g} ms longer")
+        _, found = distinct_texts(mine.makespan - bare, longer)
+        return wrong("wrong-slowdown", f"{steps}: it is not {found} ms longer")
     unknown = next((op for message in messages for op in message if op not in mine.times), None)
     if unknown is not None:
         return wrong("unknown-operation", f"{unknown!r} is not an operation of the orders")

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from hybridlab.automatic import schedule_for
-from hybridlab.checks import counted
+from hybridlab.checks import counted, distinct_texts
 from hybridlab.costs import Costs
 from hybridlab.course.checking.answers import plain_values, require_number
 from hybridlab.course.checking.builds import Case, KnownMistake
@@ -61,10 +61,12 @@ def judge_bound(answer: float, microbatches: int, cap: int, forward: Times, back
     """
     reached = _known_makespan(microbatches, cap, tuple(forward), tuple(backward), latency)
     if answer > reached + WITHIN:
-        return wrong("above-an-order", f"your bound is {answer:g} ms, but an order within this memory takes {reached:g} ms")
+        found, takes = distinct_texts(answer, reached)
+        return wrong("above-an-order", f"your bound is {found} ms, but an order within this memory takes {takes} ms")
     highest, device, full = max(_terms(microbatches, cap, forward, backward, latency))
     if answer < highest - WITHIN:
-        low = f"your bound is {answer:g} ms, but no order is shorter than {highest:g} ms"
+        found, least = distinct_texts(answer, highest)
+        low = f"your bound is {found} ms, but no order is shorter than {least} ms"
         if full:
             times = "once" if full == 1 else f"{full} times"
             return wrong("too-low-in-this-memory", f"{low}: device 0 is full {times} before the last microbatches can enter")
