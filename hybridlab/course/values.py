@@ -192,8 +192,9 @@ def _array(name: str, dtype: str, shape: list[int], content: str) -> Any:
 
     if not DTYPE.fullmatch(dtype):
         raise ValueError("an array must have numbers")
-    # An array of shape (0, 10**12) has no numbers and so needs no bytes, but a loop over its long axis would never end.
-    if max(shape, default=0) > MOST_VALUES:
+    # An array of shape (10**12, 0) has no numbers and so needs no bytes, but a loop over its long axis would never end. One message can
+    # have thousands of such arrays, so their axes must be short.
+    if max(shape, default=0) > (MOST_KEYS if 0 in shape else MOST_VALUES):
         raise ValueError("an axis of an array is too long")
     kind = numpy.dtype(dtype)
     array = numpy.frombuffer(base64.b64decode(content, validate=True), kind).reshape(shape).copy()

@@ -29,6 +29,7 @@ SECONDS_TO_END = 30.0  # the time that processes started by a worker have to end
 LOOKING = 0.05  # seconds between two looks at the computing time of a worker that has not replied
 RECEIVED = 200  # the number of messages after which the grader looks as well
 LEAST_PIPE = 4096  # bytes that a pipe can hold on every system
+DOES_NOT_TAKE = "the function that it calls does not take these arguments; see how it is called in the task"
 MOST_WAITING = 2  # the most lines in the queue; a worker may send a line only after a request, so a worker that sends more is ended
 PUBLIC = frozenset(sys.modules["hybridlab"].__all__)  # the library's names that students import
 BUILTIN_ERRORS = {name: kind for name, kind in vars(builtins).items() if isinstance(kind, type) and issubclass(kind, BaseException)}
@@ -281,16 +282,19 @@ class Session:
             arguments = [self._decode(argument) for argument in request["arguments"]]
             named = {str(name): self._decode(argument) for name, argument in request["named"].items()}
             thread = int(request["thread"])
-        except (KeyError, TypeError, ValueError, RecursionError, AttributeError):
+        except (KeyError, TypeError, ValueError, OverflowError, RecursionError, AttributeError):
             raise self._end("ended", "its request cannot be read") from None
         caller = relayed_from.set(Caller(thread, self.asleep, self.threads))  # some functions must know which thread calls them
         try:
             result = function(*arguments, **named)
         except Later:
             return {"later": True}
-        except Exception as why:  # the student chose the arguments, so any error can occur
+        except HybridLabError as why:
             self._refused_with = str(why)
             return {"error": str(why)}
+        except Exception:  # the student chose the arguments, so any error can occur, and its text can be the student's: a name of an argument
+            self._refused_with = DOES_NOT_TAKE
+            return {"error": DOES_NOT_TAKE}
         finally:
             relayed_from.reset(caller)
         arrays = [(place, array) for place, array in enumerate(arguments) if isinstance(array, np.ndarray)]

@@ -26,6 +26,7 @@ Sums = tuple[float, list[Floats]]  # a loss, and a gradient for each stage
 Faults = list[tuple[str, str]]  # for each fault, the error code and the sentence for the student
 Place = tuple[int, int]  # stage and microbatch
 LAST_SHOWN = 4  # the number of operations that the feedback names when an executor raises an error
+MOST_NUMBERS = 100  # the most numbers of an input of a stage; these networks need at most 15, and the judge keeps what a forward computes
 LINGERING = 1  # the number of activations that may stay in memory after their backward, because a local variable still names them
 
 
@@ -73,6 +74,8 @@ class Watch:
         """Run a forward, and note the faults of this call."""
         place = self._checked("forward(stage, microbatch, value)", stage, microbatch)
         name = f"{stage}F{microbatch}"
+        if np.size(value) > MOST_NUMBERS:
+            raise HybridLabError(f"{name} gets {np.size(value):,} numbers: an input of a stage has at most {MOST_NUMBERS}", "too-large")
         self._follows(stage, name)
         self._arrives(name, value, f"the output of {stage - 1}F{microbatch}" if stage else f"inputs[{microbatch}]")
         held = sum(reference() is not None for reference in self._kept[stage])
