@@ -230,36 +230,6 @@ def test_the_line_of_a_helper_in_the_same_file_is_shown() -> None:
     assert 'of your cell, `raise HybridLabError("no result", "none")`, raises' in message, "the innermost line, and not the lambda"
 
 
-def by_numpy(values: Any) -> Any:
-    return np.multiply(values, 2).tolist()
-
-
-def multiply(values: Any) -> Any:
-    return doubled(values)
-
-
-def by_an_import(values: Any) -> Any:
-    from numpy import add
-
-    return add(values, values).tolist()
-
-
-@in_turn(
-    "code, function",
-    [
-        ("not-your-own", by_numpy),
-        ("not-your-own", by_an_import),
-        ("not-your-own", lambda values: by_numpy(values)),
-        ("not-your-own", lambda values: [(lambda: np.multiply(value, 2).item())() for value in values]),
-        ("squared", lambda values: np.multiply(values, values).tolist()),
-        ("passed", doubled),
-        ("passed", lambda values: multiply(values)),
-    ],
-)
-def test_a_right_function_may_not_use_what_does_its_work(code: str, function: Any) -> None:
-    assert code_of(function, without=("multiply", "add")) == code
-
-
 def test_a_function_that_keeps_what_earlier_calls_did_is_told_so() -> None:
     kept: list[int] = []
 

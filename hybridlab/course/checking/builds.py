@@ -18,7 +18,7 @@ import numpy as np
 
 from hybridlab.checks import counted, short_repr
 from hybridlab.course.checking.answers import plain_values, same
-from hybridlab.course.checking.calls import ENDED, Relayed, call, names_in, refuse_shared_memory
+from hybridlab.course.checking.calls import ENDED, Relayed, call, refuse_shared_memory
 from hybridlab.course.checking.checking import Feedback, Instance, PartialCredit, Task, add_task, right, wrong
 from hybridlab.course.checking.drawing import Renaming
 from hybridlab.course.checking.maps import refuse_change
@@ -123,8 +123,6 @@ class Build:
     within : float
         The largest difference at which an array counts as equal to the array that a known mistake gives, as a share of the largest
         absolute value in the latter. It is above 0 if right functions can differ in their rounding errors.
-    without : sequence of str
-        Names of the library that a function may not use, because they do what the task asks for.
     library : bool
         Whether a function may use the library, because the lab provides a part of the program. If False, the grader runs the function
         with numpy alone.
@@ -148,7 +146,6 @@ class Build:
     lesson: str
     fresh: bool
     within: float = 0.0
-    without: Sequence[str] = ()
     library: bool = False
     threads: bool = False
     twists: Sequence[Twist] = ()
@@ -253,9 +250,6 @@ class Build:
         if failed:
             told = next((each.feedback for each in failed if each.feedback.code == "keeps-its-state"), None)
             return replace(told or self._described(attempts, failed[0]), failed=tuple(each.feedback.code for each in failed))
-        used = next((name for name in self.without if name in names_in(function)), None)
-        if used:
-            return wrong("not-your-own", f"your results are right, but the library computes them: write your function without `{used}`")
         first, last = attempts[0], attempts[-1]
         tried = f"right in all {counted(last.place + 1, 'case')}, from {first.case.words} to {last.case.words}"
         return replace(last.feedback, messages=(self.lesson, *last.feedback.messages, tried))
@@ -450,7 +444,6 @@ def build_task(
     reads: Callable[[Any], Any] = plain_values,
     fresh: bool = False,
     within: float = 0.0,
-    without: Sequence[str] = (),
     library: bool = False,
     threads: bool = False,
     twists: Sequence[Twist] = (),
@@ -463,12 +456,12 @@ def build_task(
     ----------
     key, title, prompt, points, partial_credit
         The fields of :class:`~hybridlab.course.tasks.Task`.
-    signature, cases, lesson, mistakes, reads, fresh, within, without, library, threads, twists, examples
+    signature, cases, lesson, mistakes, reads, fresh, within, library, threads, twists, examples
         The fields of :class:`Build`.
     """
 
     def add(judge: Callable[..., Feedback]) -> Callable[..., Feedback]:
-        build = Build(signature, cases, judge, reads, mistakes, lesson, fresh, within, without, library, threads, twists, examples)
+        build = Build(signature, cases, judge, reads, mistakes, lesson, fresh, within, library, threads, twists, examples)
         asked = prompt if library else f"{prompt}; {ALONE}"
 
         def judged(function: Any, seed: int | None) -> Feedback:

@@ -1,6 +1,5 @@
 """Call a student's function and return its result. If the call fails, raise an error that names the failing line of the student's code."""
 
-import dis
 import inspect
 import linecache
 import traceback
@@ -112,27 +111,3 @@ def refuse_shared_memory(returned: Any, arguments: Any) -> None:
     if shared := shared_memory(returned, arguments):
         code, arrays = shared
         raise HybridLabError(SHARED[code].format(arrays=f"{arrays}, where result is what the function returns,"), code)
-
-
-def names_in(function: Callable[..., Any]) -> set[str]:
-    """Return the names that a function and its helpers use but do not define: globals, attributes and imported names.
-
-    Helpers are functions of the same module that the function calls directly or through other helpers.
-    """
-    names: set[str] = set()
-    functions = [inspect.unwrap(function)]
-    for each in functions:  # the loop adds the helpers that it finds to this list
-        codes = [each.__code__] if inspect.isfunction(each) else []
-        for code in codes:  # the loop adds inner functions to this list: Python stores their bytecode among the constants of the outer one
-            codes += filter(inspect.iscode, code.co_consts)
-            for step in dis.get_instructions(code):
-                helper = each.__globals__.get(step.argval) if step.opname == "LOAD_GLOBAL" else None
-                if inspect.isfunction(helper) and helper.__module__ == each.__module__:
-                    functions += [helper] * (helper not in functions)
-                elif step.opname in _USES:
-                    names.add(step.argval)
-    return names
-
-
-# bytecode instructions that look up a name outside the function's local variables
-_USES = {"LOAD_GLOBAL", "LOAD_ATTR", "LOAD_METHOD", "IMPORT_FROM"}

@@ -335,7 +335,6 @@ def _meshes(rng: np.random.Generator) -> Iterator[Case]:
     cases=_meshes,
     reads=read_messages,
     mistakes=MISTAKES,
-    without=("Mesh",),
     twists=TWISTS,
     examples=EXAMPLES,
     lesson="2(K-1)MD messages along the pipelines and 2(D-1)KD round the rings, and you know from whom to whom",

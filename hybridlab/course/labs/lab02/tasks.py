@@ -251,7 +251,6 @@ def _upper(answer: Any) -> Any:
     twists=one_f_one_b.TWISTS,
     examples=one_f_one_b.EXAMPLES,
     lesson="a warm-up of min(K-1-d, M) forwards, then pairs, then the backwards that are left",
-    without=("build",),
     partial_credit=[PartialCredit("complete and able to run for all sizes", 1 / 3, NOT_1F1B)],
 )
 def build_one_f_one_b(orders: Orders, devices: int, microbatches: int) -> Feedback:

@@ -223,7 +223,6 @@ def cut_1f1b(devices: int, microbatches: int, latency: float = 0.0) -> float:
     mistakes=MISTAKES,
     twists=TWISTS,
     examples=EXAMPLES,
-    without=("least_step",),
     partial_credit=[
         PartialCredit("able to run for all sizes", 1 / 5, ("longer-than-gpipe",)),
         PartialCredit("as fast as GPipe for all sizes, with more activations than needed", 2 / 5, ("too-much-memory",)),

@@ -280,7 +280,6 @@ def _listed(items: Iterable[object]) -> str:
     twists=interleaved.TWISTS,
     examples=interleaved.EXAMPLES,
     lesson="a warm-up of min(2(K-1-d) + (v-1)K, vM) forwards, then pairs, then the backwards that are left",
-    without=("build",),
     partial_credit=[
         PartialCredit("complete and able to run for all sizes", 1 / 3, ("another-placement", "longer-and-larger")),
         PartialCredit("complete, and either its time or its peaks are those of interleaved 1F1B", 1 / 2, ("longer", "larger")),
@@ -358,7 +357,6 @@ def _first_difference(orders: Orders, wanted: Orders) -> str:
     twists=critical_path.TWISTS,
     examples=critical_path.EXAMPLES,
     lesson="go back from the last operation: each one has waited for the one before it on its device, or for its input",
-    without=("blocking_operation",),
 )
 def build_critical_path(path: list[str], rows: Rows, latency: float) -> Feedback:
     """Judge a path from the beginning to the end of the step: each operation must have waited for the operation before it in the path."""

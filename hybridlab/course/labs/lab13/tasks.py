@@ -264,7 +264,6 @@ def _judge_shorter(schedule: Schedule) -> Feedback:
     twists=TWISTS,
     examples=EXAMPLES,
     lesson="a device first runs what another device waits for, and fills its gaps with weight gradients, which also free its memory",
-    without=("build", "optimum"),
     partial_credit=[
         PartialCredit("legal and within the cap", 1 / 3, ("longer-than-zb-h1",)),
         PartialCredit("as short as ZB-H1 in total", 2 / 3, ("too-near-to-zb-h1",)),

@@ -138,7 +138,6 @@ def the_shortest_cut(answer: Any) -> Feedback:
     twists=TWISTS,
     examples=EXAMPLES,
     reads=read_counts,
-    without=("lighter_cut_exists", "loads_of"),
     lesson="the best cut for d devices follows from the best cuts of the first layers for d - 1 devices",
 )
 def a_partition(counts: list[float], times: Floats, devices: int) -> Feedback:

@@ -98,7 +98,6 @@ def _marked_faults(orders: Orders) -> tuple[Op, ...]:
     mistakes=MISTAKES,
     twists=TWISTS,
     examples=EXAMPLES,
-    without=("lower_bound", "optimality_gap", "optimum", "schedule_for"),
     lesson="an order that is as long as your bound is the shortest, and needs no other proof",
 )
 def a_lower_bound(answer: float, microbatches: int, cap: int, forward: Times, backward: Times, latency: float) -> Feedback:
