@@ -5,10 +5,10 @@ what else the machine does. They have a limit, too, but a generous one: it ends 
 """
 
 from contextlib import suppress
-from pathlib import Path
 
 import psutil
 
+from hybridlab.course.checking.calls import busy_threads
 from hybridlab.course.grading.sandbox import Limits
 
 NAMED = 0.5  # seconds; a part of a notebook that has used less is not named in a sentence
@@ -105,14 +105,7 @@ class Meter:
 
     def asleep(self) -> bool:
         """Return whether no thread of the worker works or could work at once. True where the system does not tell (it is not Linux)."""
-        for process in self._seconds:
-            try:
-                for thread in Path("/proc", str(process.pid), "task").glob("*/stat"):
-                    if thread.read_text().rpartition(")")[2].split()[0] in "RD":  # running or able to run; waiting for a disk
-                        return False
-            except OSError:  # a thread has ended since its folder was listed
-                return False
-        return True
+        return not any(busy_threads(process.pid) for process in self._seconds)
 
     def threads(self) -> int:
         """Return the number of threads of the worker; 0 if it has ended."""

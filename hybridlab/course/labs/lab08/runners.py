@@ -18,7 +18,7 @@ from hybridlab.checks import counted, short_repr
 from hybridlab.costs import Costs
 from hybridlab.course.checking.answers import near
 from hybridlab.course.checking.builds import Case, KnownMistake
-from hybridlab.course.checking.calls import Caller, Later, relayed_from
+from hybridlab.course.checking.calls import Caller, Later, busy_threads, relayed_from
 from hybridlab.course.checking.checking import Feedback, right, wrong
 from hybridlab.course.checking.maps import REVERSED, SPLIT_WORDS, FunctionMap, Map, each, each_number, exchanged
 from hybridlab.course.checking.partial import run_partly, turns_of
@@ -133,7 +133,8 @@ class ThreadWatch:
     def look(self) -> bool:
         """Look whether a thread works. Return whether all threads wait for ever: no operation runs, and all threads have slept for long."""
         with self._news:
-            self._quiet += self._caller is None or self._caller.asleep()
+            # in this process, the judge itself works
+            self._quiet += self._caller.asleep() if self._caller else busy_threads("self") <= 1
             return not self._begun and self._quiet >= PATIENCE
 
     def waiting(self, died: Sequence[str]) -> str:
