@@ -29,7 +29,9 @@ from hybridlab.schedule import Kind, Op
 from hybridlab.training import Network, loss_and_gradient
 
 LOOKING = 0.05  # seconds between two looks of the judge
-# The judge does not count seconds, because threads take longer on a busy machine. It counts the looks in which all threads slept.
+# The judge does not count seconds, because threads take longer on a busy machine. It counts the looks in which all threads slept. Threads
+# that work for very long without an operation wait in a loop, so a look at them counts a little, too.
+BUSY = 0.1
 MEETING = 40  # looks; an operation waits at most so long until the operations that can run at the same time have begun
 PATIENCE = 40  # looks; if no operation runs for so long, the judge assumes that the threads wait for ever
 LEAVING = 0.5  # seconds; threads that still run when the function returns get so long to end
@@ -97,7 +99,7 @@ class ThreadWatch:
         self._seen: set[str] = set()  # all operations that have begun
         self._news = threading.Condition()
         self._returned = False
-        self._quiet = 0  # the looks since an operation last began or ended in which all threads slept
+        self._quiet = 0.0  # the looks since an operation last began or ended in which all threads slept
         self._caller: Caller | None = None
 
     def work(self, name: str, message: Any) -> tuple[str | None, Any, Any]:
@@ -118,7 +120,7 @@ class ThreadWatch:
             del self._begun[name, thread]
             if self._returned:
                 raise SystemExit
-            self._quiet = 0
+            self._quiet = 0.0
             self._news.notify_all()
             if name == self._trouble.failing:
                 raise HybridLabError(f"out of memory in {name}", "failed")
@@ -133,8 +135,9 @@ class ThreadWatch:
     def look(self) -> bool:
         """Look whether a thread works. Return whether all threads wait for ever: no operation runs, and all threads have slept for long."""
         with self._news:
-            # in this process, the judge itself works
-            self._quiet += self._caller.asleep() if self._caller else busy_threads("self") <= 1
+            # in this process, the judge itself is at work
+            asleep = self._caller.asleep() if self._caller else busy_threads("self") <= 1
+            self._quiet += 1.0 if asleep else BUSY
             return not self._begun and self._quiet >= PATIENCE
 
     def waiting(self, died: Sequence[str]) -> str:
@@ -157,7 +160,7 @@ class ThreadWatch:
     def _begin(self, name: str, op: Op, thread: int) -> None:
         """Note that an operation begins. Note a fault if it runs on a wrong thread, or if its input is lost."""
         self._begun[name, thread] = time.monotonic()
-        self._quiet = 0
+        self._quiet = 0.0
         self._seen.add(name)
         self._news.notify_all()
         owner = self._thread_of.setdefault(op.stage, thread)
