@@ -228,3 +228,14 @@ def test_a_lost_answer_cell_is_told(world: World) -> None:
     (found,) = world.mark([cell("x = 1")], "lab02", RIGHT)
     assert found.code == "nothing-handed-in"
     assert "no answer cell for lab02.t2" in found.messages[0]
+
+
+def test_a_name_of_the_library_that_is_not_there_is_named_and_a_name_of_the_student_is_not(world: World) -> None:
+    answer = "def simulate(orders, forward, backward, latency):\n    return {}(orders)\ncheck('lab02.t6', simulate)"
+    for imported, name, named in (
+        ("from hybridlab import Costs", "Costs", "hybridlab.Costs"),
+        ("import MARKER", "MARKER.x", "a module that it imports"),
+    ):
+        (mark,) = world.mark([cell(f"{imported}\n{answer.format(name)}")], "lab02", ["lab02.t6"])
+        assert mark.code == "not-there"
+        assert f": {named} is not there when this task is graded: write your function with Python and numpy alone" in mark.messages[0]
