@@ -17,9 +17,11 @@ DEEPEST = 20  # the most levels of lists within lists
 MOST_BITS = 4096  # the most bits of a whole number. They are 1,233 digits; Python converts a text of at most 4,300 digits to an int
 # The most values of a range, or along one axis of an array. A message from a worker has no room for the numbers of a longer axis.
 MOST_VALUES = 1_000_000
-# The most keys of a set or a dict with keys that are not text. A program can choose numbers with equal hashes; each search for a key then
-# compares all keys.
-MOST_KEYS = 1000
+# The most keys of a set or a dict, unless all are texts or whole numbers that are not large. A program can choose other keys with equal
+# hashes; each search for a key then compares all keys.
+MOST_KEYS = 100
+LARGE = 2**60  # whole numbers between -LARGE and LARGE have different hashes, except -1 and -2
+MOST_EMPTY = 1000  # the most values along one axis of an array without numbers, which needs no bytes
 DTYPE = re.compile(r"[<>|=]?[biuf]\d{1,2}")  # numpy accepts more texts, but some of them raise errors of unexpected types
 PLAIN_KINDS = "biuf"  # the kinds of numpy types that are sent: truth values (b), whole numbers (i, u) and floats (f)
 
@@ -152,7 +154,7 @@ def decoded(content: Json, find: Callable[[str, Json], Any] | None = None, depth
     ((name, inner),) = content.items()
     try:
         # The content comes from a student's program, which could choose the keys of a set so that building it takes very long.
-        if name in ("set", "frozenset", "dict") and len(inner) > MOST_KEYS and not _by_text(name, inner):
+        if name in ("set", "frozenset", "dict") and len(inner) > MOST_KEYS and not _hashed_apart(name, inner):
             return Opaque(name)
         if name in ("tuple", "set", "frozenset"):
             return {"tuple": tuple, "set": set, "frozenset": frozenset}[name](decoded(each, find, depth + 1) for each in inner)
@@ -181,9 +183,10 @@ def decoded(content: Json, find: Callable[[str, Json], Any] | None = None, depth
         raise ValueError(f"this is not a {name}") from why
 
 
-def _by_text(name: str, inner: list[Any]) -> bool:
-    """Return whether this is a dict with texts as keys. Python hashes texts with a random seed, so no program can choose equal hashes."""
-    return name == "dict" and all(type(key) is str for key, _ in inner)
+def _hashed_apart(name: str, inner: list[Any]) -> bool:
+    """Return whether no program can choose these keys so that many have one hash. Python hashes texts with a random seed."""
+    keys = (key for key, _ in inner) if name == "dict" else iter(inner)
+    return all(type(key) is str or (type(key) is int and -LARGE < key < LARGE) for key in keys)
 
 
 def _array(name: str, dtype: str, shape: list[int], content: str) -> Any:
@@ -194,7 +197,7 @@ def _array(name: str, dtype: str, shape: list[int], content: str) -> Any:
         raise ValueError("an array must have numbers")
     # An array of shape (10**12, 0) has no numbers and so needs no bytes, but a loop over its long axis would never end. One message can
     # have thousands of such arrays, so their axes must be short.
-    if max(shape, default=0) > (MOST_KEYS if 0 in shape else MOST_VALUES):
+    if max(shape, default=0) > (MOST_EMPTY if 0 in shape else MOST_VALUES):
         raise ValueError("an axis of an array is too long")
     kind = numpy.dtype(dtype)
     array = numpy.frombuffer(base64.b64decode(content, validate=True), kind).reshape(shape).copy()

@@ -16,6 +16,7 @@ from typing import Any
 from hybridlab.course.grading import syscalls
 from hybridlab.course.grading.budget import Budget
 from hybridlab.course.grading.labs import reference
+from hybridlab.course.grading.launch import Launcher
 from hybridlab.course.grading.marking import mark
 from hybridlab.course.grading.marks import TaskMark
 from hybridlab.course.grading.notebook import CodeCell
@@ -47,6 +48,8 @@ class World:
 
     def open(self, kind: str, budget: Budget | None = None) -> Session:
         """Start a worker."""
+        if kind == "threads":
+            return Launcher("bubblewrap", self.runtime, self.limits).open(kind, budget or Budget(self.limits))
         packages = packages_of(self.runtime, kind, sandboxed=True)
         return Session(lambda: self.start(kind), inside=self.limits.inside(), packages=packages, budget=budget or Budget(self.limits))
 

@@ -15,7 +15,10 @@ from graded_class import answered, earned, graded, hybridlab, needs_bubblewrap, 
 from hybridlab.course.grading import cli, doctor, sandbox
 from hybridlab.course.grading import grade as grading
 from hybridlab.course.grading.copies import student_copy
-from hybridlab.course.grading.launch import Launcher
+from hybridlab.course.grading.launch import Launcher, launcher
+from hybridlab.course.grading.records import read_records
+from hybridlab.course.grading.submissions import find_submissions
+from hybridlab.errors import HybridLabError
 
 
 def folder_of(path: Path, *students: str) -> Path:
@@ -280,3 +283,35 @@ def test_start_check_and_pack_refuse_bad_input_in_a_sentence(tmp_path: Path) -> 
     assert said.exit_code == 2
     assert "lab02.ipynb exists already" in said.stderr
     assert json.loads((tmp_path / "lab02.ipynb").read_text())["metadata"]["hybridlab"]["student"] == ""
+
+
+def test_a_folder_that_cannot_be_read_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Root can read every folder, so the system refuses here by a patch."""
+    folder_of(tmp_path, "ana")
+    folder_of(tmp_path / "closed", "zoe")
+    look = os.scandir
+
+    def refusing(path: Any) -> Any:
+        if Path(path) in refused:
+            raise PermissionError(13, "Permission denied", str(path))
+        return look(path)
+
+    monkeypatch.setattr(os, "scandir", refusing)
+    refused = [tmp_path / "closed"]
+    assert sorted(find_submissions(tmp_path, "lab02")) == ["ana", "closed"]
+    refused = [tmp_path]
+    with pytest.raises(HybridLabError, match="cannot be read"):
+        find_submissions(tmp_path, "lab02")
+
+
+def test_a_record_that_never_ends_and_a_disk_without_room_end_in_a_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    os.mkfifo(tmp_path / "ana.json")
+    with pytest.raises(HybridLabError, match="cannot read the record"):
+        read_records(tmp_path)
+
+    def full(*arguments: Any, **named: Any) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(sandbox.shutil, "copy", full)
+    with pytest.raises(HybridLabError, match="No space left on device; set TMPDIR"), launcher("bubblewrap"):
+        pass

@@ -102,7 +102,12 @@ def launcher(name: str = "bubblewrap", limits: Limits | None = None) -> Iterator
     if name == "landlock":
         landlock.require_landlock()
     with tempfile.TemporaryDirectory(prefix="hybridlab-", dir=sandbox.folder_for_copies() if name != "none" else None) as folder:
-        runtime = sandbox.make_runtime(Path(folder), sandboxed=name != "none")
+        try:
+            runtime = sandbox.make_runtime(Path(folder), sandboxed=name != "none")
+        except OSError as why:
+            reason = why.strerror or "not all files could be copied"  # an error of several files has no text of its own
+            where = f"cannot put what workers need into {folder}: {reason}"
+            raise HybridLabError(f"{where}; set TMPDIR to a folder on a disk with 100 MB of room", "not-writable") from None
         if name == "landlock":
             landlock.gather_packages(runtime)
         yield Launcher(name, runtime, limits or Limits())

@@ -1,11 +1,13 @@
 """Write and read records: files with the marks of one student. After an error, there is never half a file."""
 
 import json
+import os
 from contextlib import suppress
 from pathlib import Path
 
 from hybridlab.course.grading.escaping import file_name
 from hybridlab.course.grading.marks import Marks
+from hybridlab.course.grading.notebook import bytes_of_a_file
 from hybridlab.errors import HybridLabError
 
 
@@ -19,8 +21,8 @@ def write_whole(path: Path, text: str | bytes) -> Path:
     HybridLabError
         ``not-writable``: the file cannot be written.
     """
-    # the temporary file is in the same folder: renaming it there replaces the old file in one step
-    beside = path.with_name(path.name + ".tmp")
+    # the temporary file is in the same folder: renaming it there replaces the old file in one step; another run can write the same file now
+    beside = path.with_name(f"{path.name}.{os.getpid()}.tmp")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         beside.write_bytes(text if isinstance(text, bytes) else text.encode())
@@ -59,7 +61,7 @@ def _read(path: Path) -> Marks:
     """Return the marks from a record. Raise an error if the record is damaged."""
     # a damaged file can contain any JSON; a wrong type or a missing key raises one of these errors
     try:
-        marks = Marks.from_json(json.loads(path.read_bytes()))
+        marks = Marks.from_json(json.loads(bytes_of_a_file(path)))
         damage = _damage(marks, path)
     except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError) as why:
         raise HybridLabError(f"cannot read the record {path}: {why}; delete it and grade again", "damaged-record") from why

@@ -292,7 +292,7 @@ class Session:
         except HybridLabError as why:
             self._refused_with = str(why)
             return {"error": str(why)}
-        except Exception:  # the student chose the arguments, so any error can occur, and its text can be the student's: a name of an argument
+        except Exception:  # the student chose the arguments: any error can occur, and its text can be the student's
             self._refused_with = DOES_NOT_TAKE
             return {"error": DOES_NOT_TAKE}
         finally:

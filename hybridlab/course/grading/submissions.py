@@ -94,12 +94,16 @@ def find_submissions(folder: Path, lab: str) -> dict[str, list[Path]]:
 
 
 def _handed_in(folder: Path) -> Iterator[Path]:
-    """Yield the files that can be submissions. Their order is the same on every system."""
-    for place, folders, files in os.walk(folder):
+    """Yield the files that can be submissions, and the folders that cannot be read. Their order is the same on every system."""
+    closed: list[Path] = []
+    for place, folders, files in os.walk(folder, onerror=lambda why: closed.append(Path(why.filename))):
         folders[:] = sorted(name for name in folders if not name.startswith(".") and name not in NOT_READ)
         for name in sorted(files):  # os.walk enters only the folders in the changed list above
             if not name.startswith(".") and name.lower().endswith(SUFFIXES):
                 yield Path(place) / name
+    if folder in closed:
+        raise HybridLabError(f"the folder {str(folder)!r} cannot be read: change its mode", "unreadable")
+    yield from closed  # a person must see that work is missing
 
 
 def _labs_named_by(path: Path, root: Path) -> set[str]:
