@@ -106,7 +106,7 @@ def _received(running: _Running) -> Any:
     """Return what the process has sent, or why it has sent nothing."""
     try:
         return running.result.recv()
-    except EOFError:
+    except (EOFError, OSError):  # it ended before or while it sent its result
         running.process.join(1.0)
         return Broken(f"its process was ended from outside (exit code {running.process.exitcode}): is there enough memory for --jobs?")
 
