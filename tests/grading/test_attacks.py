@@ -26,7 +26,7 @@ MOST_GROWTH = 250_000  # KB by which the grader's memory may grow at most in one
 QUICK = {"patched-checker", "copied-cells", "judges-imported", "poisoned-exceptions", "forged-reply-of-run", "forged-types"}
 QUICK |= {"equal-to-everything", "pickles", "workflow-commands", "exit", "endless-loop", "memory-in-one-piece", "files-in-memory"}
 QUICK |= {"full-disk", "written-outside", "connection", "datagrams", "fork-bomb", "background-thread", "namespaces", "raised-limits"}
-QUICK |= {"empty-rows"}
+QUICK |= {"empty-rows", "long-names"}
 ON_ARRAYS = (
     "changed-arguments",
     "close-to-everything",

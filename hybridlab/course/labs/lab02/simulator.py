@@ -165,7 +165,7 @@ def _faults(times: Times, expected: Times, orders: list[str], stops: Sequence[St
     device_of = {op: device for device, line in enumerate(orders) for op in line.split()}
     behind = {op: before for line in orders for before, op in pairwise(line.split())}
     for op in times.keys() - device_of.keys():
-        yield op, "not-in-the-orders", f"the result has {op!r}, which is no operation of the orders"
+        yield op, "not-in-the-orders", f"the result has {short_repr(op)}, which is no operation of the orders"
     for op, (start, end) in sorted(expected.items(), key=lambda each: each[1]):
         if op not in times:
             yield op, "missing-operation", f"the result lacks {op}, which runs from {start:g} to {end:g} ms"

@@ -4,6 +4,7 @@ from fractions import Fraction
 from functools import cache
 from typing import Any
 
+from hybridlab.checks import short_repr
 from hybridlab.course.checking.answers import near, require_count, require_numbers
 from hybridlab.course.checking.builds import build_task
 from hybridlab.course.checking.checking import Feedback, right, task, wrong
@@ -347,7 +348,7 @@ def _sizes_of(answer: Any) -> Any:
         raise HybridLabError(f"a plan has the entries {', '.join(SIZES)}, and {', '.join(missing)} is missing", "wrong-shape")
     for name, value in (("global_batch", BATCH), ("chunks", 1), ("recompute", "none"), ("sequence_parallel", False)):
         if answer.get(name, value) != value:
-            raise HybridLabError(f"in this task the {name} of a plan is {value!r}, not {answer[name]!r}", "another-setting")
+            raise HybridLabError(f"in this task the {name} of a plan is {value!r}, not {short_repr(answer[name])}", "another-setting")
     return [answer[name] for name in SIZES]
 
 

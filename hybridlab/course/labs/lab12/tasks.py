@@ -5,7 +5,7 @@ from dataclasses import replace
 from functools import cache, lru_cache
 
 from hybridlab import formulas
-from hybridlab.checks import counted
+from hybridlab.checks import counted, short_repr
 from hybridlab.costs import Costs
 from hybridlab.course.checking.answers import Orders
 from hybridlab.course.checking.builds import build_task
@@ -363,7 +363,7 @@ def build_critical_path(path: list[str], rows: Rows, latency: float) -> Feedback
     row_of = {row["op"]: row for row in rows}
     unknown = next((op for op in path if op not in row_of), None)
     if unknown is not None:
-        return wrong("no-such-operation", f"the path has {unknown!r}, which is no operation of the rows")
+        return wrong("no-such-operation", f"the path has {short_repr(unknown)}, which is no operation of the rows")
     chain, last = [row_of[op] for op in path], max(row["end"] for row in rows)
     if chain[-1]["end"] < last - WITHIN:
         there = f"the path ends with {path[-1]} at {chain[-1]['end']:g} ms, but the step ends at {last:g} ms"

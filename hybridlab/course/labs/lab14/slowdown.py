@@ -138,7 +138,7 @@ def judge_slowed(slowed: Slowed, orders: list[str], forward: list[float], backwa
         return wrong("wrong-slowdown", f"{steps}: it is not {found} ms longer")
     unknown = next((op for message in messages for op in message if op not in mine.times), None)
     if unknown is not None:
-        return wrong("unknown-operation", f"{unknown!r} is not an operation of the orders")
+        return wrong("unknown-operation", f"{short_repr(unknown)} is not an operation of the orders")
     feedback = _judge_path(mine, messages)
     if feedback.passed:
         return feedback
