@@ -159,7 +159,8 @@ def a_simulator(orders: Sequence[str], forward: Sequence[float], backward: Seque
         for device, queue in enumerate(rest):
             for op in queue if wrong == "any ready operation" else queue[:1]:
                 kind = "F" if "F" in op else "B"
-                number = op[2] if wrong == "one digit" else op.split(kind)[1]
+                number = op[2] if wrong == "third character" else op.split(kind)[1]
+                number = number[:1] if wrong == "one digit" else number
                 inputs = {}
                 if kind == "F" and device > 0:
                     inputs[f"{device - 1}F{number}"] = latency
@@ -290,7 +291,8 @@ WRONG: list[tuple[Any, ...]] = [
     ("lab02.t6", once_from_above, "one-pass", "0B0", "1B0"),
     ("lab02.t6", with_mistake("all or nothing"), "nothing-in-a-deadlock", "0F0"),
     ("lab02.t6", with_mistake("durations"), "duration-for-end", "0B0"),
-    ("lab02.t6", with_mistake("one digit"), "one-digit", "1F10", "0F10"),
+    ("lab02.t6", with_mistake("one digit"), "one-digit", "0F10"),
+    ("lab02.t6", with_mistake("third character"), "third-character", "1F10", "0F10"),
     ("lab02.t6", with_mistake("refuses"), "raises", "RuntimeError", "0B0 0F0, which ends in a deadlock"),
     ("lab02.t6", lambda *case: {(int(op[0]), op[1], op[2:]): span for op, span in a_simulator(*case).items()}, "not-text", "(0, 'F', '0')"),
     ("lab02.t6", known_orders, "missing-operation", "0B0", "from 1 to 3"),

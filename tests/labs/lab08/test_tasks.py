@@ -183,7 +183,7 @@ def one_queue_for_each_operation(orders: Any, work: Any, lost: Any, timeout: flo
 
 
 def with_a_time_limit(orders: Any, work: Any, lost: Any) -> Any:
-    return one_queue_for_each_operation(orders, work, lost, timeout=0.8)
+    return one_queue_for_each_operation(orders, work, lost, timeout=1.5)
 
 
 def only_the_example(orders: Any, work: Any, lost: Any) -> Any:

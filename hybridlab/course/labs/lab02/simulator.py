@@ -391,7 +391,7 @@ MISTAKES = (
         _clock(_one_digit, in_order=True, one_at_a_time=True),
     ),
     KnownMistake(
-        "one-digit",
+        "third-character",
         "you take the third character of an operation for its microbatch: in 10F0 the third character is the letter, and in 0F10 it is 1",
         _clock(_third_character, in_order=True, one_at_a_time=True),
     ),

@@ -124,7 +124,7 @@ MISTAKES = (
         _most_held({"F": 1, "B": -1, "I": -1}),
     ),
     KnownMistake(
-        "frees-at-input-gradient",
+        "frees-twice",
         "your function frees activations at I and again at W: the input gradient I frees nothing, and the weight gradient W frees one",
         _most_held({"F": 1, "B": -1, "I": -1, "W": -1}),
     ),
@@ -181,7 +181,7 @@ MISTAKES = (
         lambda orders: [max(_held(orders))] * len(orders),
     ),
     KnownMistake(
-        "one-peak-for-all",
+        "peaks-so-far",
         "your function compares each device with the peaks of the devices before it: each device has a peak of its own, so begin again for "
         "each line",
         lambda orders: np.maximum.accumulate(_held(orders)).tolist(),
