@@ -1,7 +1,6 @@
 """A fixture for the tests of labs: nothing is saved in the folder from which the tests run."""
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
