@@ -28,7 +28,7 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
-sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "book/_ext")]  # as pytest does; notebooks.py imports folds
+sys.path += [str(ROOT / "tests"), str(ROOT / "book/_ext")]  # as pytest does; notebooks.py imports folds
 
 from solutions import handed_in  # noqa: E402 - it can be imported only now
 

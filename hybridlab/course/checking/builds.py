@@ -38,7 +38,7 @@ KEEPS_ITS_STATE = (
 WITHOUT_THE_TWIST = "your function does the task as it stands in the text, without your own change"
 MOST_STEPS = 3_000_000  # the most lines of code that one call may execute if it may never end; they take about a second
 ASKED_AGAIN = 4  # one in so many hidden cases is asked a second time
-MOST_FAILED = 3  # the most failed public cases of a function with threads: each can wait for seconds
+MOST_FAILED, MOST_FAILED_IN_THREADS = 24, 3  # the most failed public cases that are tried; with threads, each can wait for seconds
 LEAST_ASKED_AGAIN = 8  # the least number of hidden cases that are asked a second time; all, if there are fewer
 
 
@@ -277,7 +277,7 @@ class Build:
         Hidden cases come in an order that the seed draws, and some of them come again later. So a function cannot know a case by the
         number of the call. After the first failed case, the case of the first call comes again: if the function fails it now, it has kept
         something of earlier calls. The attempts end with a failed case that the function has passed before, and with a case in which the
-        function does not end. The public attempts of a function with threads end after some failed cases.
+        function does not end. The public attempts end after some failed cases, which are enough to describe what is wrong.
         """
         cases = self.public_cases if seed == PUBLIC_SEED else self._cases_of(seed)
         order = list(range(len(cases))) if seed == PUBLIC_SEED else order_of_calls(len(cases), seed)
@@ -302,7 +302,7 @@ class Build:
                 order.insert(step + 1, order[0])
             if inspect.isfunction(inspect.unwrap(function)):  # a wrong function may never end in a later case
                 tried = _with_most_steps(function)
-            if self.threads and seed == PUBLIC_SEED and failed == MOST_FAILED:
+            if seed == PUBLIC_SEED and failed == (MOST_FAILED_IN_THREADS if self.threads else MOST_FAILED):
                 return
 
     def _attempt(self, function: Callable[..., Any], case: Case, place: int) -> "Attempt":

@@ -28,7 +28,7 @@ from hybridlab.errors import HybridLabError
 from hybridlab.schedule import Kind, Op
 from hybridlab.training import Network, loss_and_gradient
 
-LOOKING = 0.05  # seconds between two looks of the judge
+LOOKING = 0.02  # seconds between two looks of the judge
 # The judge does not count seconds, because threads take longer on a busy machine. It counts the looks in which all threads slept. Threads
 # that work for very long without an operation wait in a loop, so a look at them counts a little, too.
 BUSY = 0.1
@@ -328,7 +328,7 @@ def _faults_of_a_result(watch: ThreadWatch, trouble: Trouble, died: Sequence[str
 
 
 LONG_BEFORE_JOIN, LONG_BEFORE_END = 0.1, 0.3  # seconds that the slow operation of a case takes
-LONG_OPERATION = 3.0  # seconds, longer than the patience of the judge, so that no program can wait with a time limit in place of a count
+LONG_OPERATION = 1.8  # seconds, longer than the patience of the judge, so that no program can wait with a time limit in place of a count
 
 
 def read_threads(result: tuple[Any, Faults]) -> tuple[list[Floats], Faults]:
