@@ -391,8 +391,8 @@ def runs_in_threads(rng: np.random.Generator) -> Iterator[Case]:
             yield _run_case(rng, f"a random order with {size}", order_by_chance(rng, devices, microbatches))
     yield _run_case(rng, "2 devices and 12 microbatches", order_by_chance(rng, 2, 12))
     # devices 0, 1 and 2 wait, in this order, when 3F0 and 3B0 send their messages: waking one thread at a time wakes the wrong ones
-    late = Trouble(long=LONG_BEFORE_END, slow="1F0 2F0 3F0")
-    words = f"4 devices, where 1F0, 2F0 and 3F0 take {LONG_BEFORE_END:g} s each"
+    late = Trouble(long=LONG_BEFORE_JOIN, slow="1F0 2F0 3F0")
+    words = f"4 devices, where 1F0, 2F0 and 3F0 take {LONG_BEFORE_JOIN:g} s each"
     yield _run_case(rng, words, [f"{d}F0 {d}B0" for d in range(4)], late)
     pair = ["0F0 0B0", "1F0 1B0"]
     yield _run_case(rng, f"2 devices, where 0F0 takes {LONG_OPERATION:g} s", pair, Trouble(long=LONG_OPERATION))
