@@ -8,6 +8,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -200,7 +201,7 @@ def test_a_worker_reads_nothing_of_another_one(workers: Launcher) -> None:
     ],
 )  # fmt: skip
 def test_a_worker_that_does_not_answer_is_ended_and_nothing_is_left(workers: Launcher, attack: str, code: str) -> None:
-    session = workers.open("bare", Budget(Limits()))
+    session = workers.open("bare", Budget(replace(Limits(), seconds_a_task=0.5, clock_a_request=2.0)))
     group = session._process.pid
     with pytest.raises(Ended) as why:
         session.run(attack, "cell 1")
