@@ -49,7 +49,14 @@ BESIDES_NUMPY = {
     "__main__": {"click"},
     "commands": {"click"},
     "bound": {"ortools"},
-    "course": {"IPython", "click", "landlockpy", "psutil", "results", "values"},  # the last two: files of it, as the worker's program sees them
+    "course": {
+        "IPython",
+        "click",
+        "landlockpy",
+        "psutil",
+        "results",
+        "values",
+    },  # the last two: files of it, as the worker's program sees them
     "engines": {"cloudpickle", "mpi4py", "torch"},
     "plot": {"matplotlib", "PIL"},
     "progress": {"tqdm"},

@@ -182,7 +182,8 @@ def a_submission_explained_has_the_marks_on_record(graded_once: Graded) -> None:
     assert said.exit_code == 0, said.output
     assert said.stdout.startswith("dan, lab02, run final\n")
     for task in graded_once.marks["dan"].tasks:
-        assert f"{task.key}: {'passed' if task.points else 'not yet'} ({task.points:g} of {task.out_of:g} {'bonus ' * task.bonus}points)" in said.stdout
+        points = f"({task.points:g} of {task.out_of:g} {'bonus ' * task.bonus}points)"
+        assert f"{task.key}: {'passed' if task.points else 'not yet'} {points}" in said.stdout
         assert task.seed is None or f"hidden cases of the seed {task.seed}\n" in said.stdout
 
 
