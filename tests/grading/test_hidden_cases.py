@@ -3,7 +3,6 @@
 import contextlib
 import hashlib
 import hmac
-import json
 import os
 import signal
 import subprocess
@@ -136,19 +135,6 @@ def workers_of(process: "subprocess.Popen[str]") -> list[int]:
     return [each for each, said in below(process.pid).items() if b"/worker/worker.py" in said]
 
 
-def interrupted(process: "subprocess.Popen[str]") -> None:
-    """Interrupt a process as a terminal does: with all processes of the command. It waits for what is being graded, whose cell sleeps."""
-    deadline = time.monotonic() + 240
-    if process.poll() is None:
-        os.killpg(process.pid, signal.SIGINT)
-    while process.poll() is None and time.monotonic() < deadline:
-        for each in workers_of(process):
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(each, signal.SIGKILL)
-        time.sleep(0.05)
-    process.kill()
-
-
 @needs_bubblewrap
 def test_the_secret_is_in_no_arguments_and_not_in_the_environment_of_a_worker(tmp_path: Path) -> None:
     with started(tmp_path / "in", tmp_path / "out", "--jobs", 2) as process:
@@ -158,19 +144,3 @@ def test_the_secret_is_in_no_arguments_and_not_in_the_environment_of_a_worker(tm
     assert len(arguments) > 3
     assert not [said for said in arguments.values() if SECRET.encode() in said]
     assert not [said for said in environments if SECRET.encode() in said or b"HYBRIDLAB" in said]
-
-
-@pytest.mark.slow
-@needs_bubblewrap
-def test_an_interrupt_from_the_keyboard_keeps_the_records_and_prints_one_sentence(tmp_path: Path) -> None:
-    with started(tmp_path / "in", tmp_path / "out", "--jobs", 2) as process:
-        waited_for(process, lambda: list((tmp_path / "out").glob("records/*.json")))
-        interrupted(process)
-        _, errors = process.communicate()
-    kept = sorted((tmp_path / "out").rglob("*.*"))
-    assert process.returncode == 130, errors
-    assert [path.name for path in kept] == ["ana.json"]
-    sentences = [f"interrupted: {count} of 2 submissions graded and on record; the same command grades the others\n" for count in (0, 1)]
-    assert errors in sentences, "an interrupt can come after a record, and before it is counted"
-    assert {path.parent.name for path in kept} == {"records"}
-    assert all(json.loads(path.read_text())["lab"] == "lab02" for path in kept)

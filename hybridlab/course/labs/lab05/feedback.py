@@ -20,6 +20,7 @@ from hybridlab.course.labs.lab05.messages import (
     sizes_of_messages,
     through_int8,
 )
+from hybridlab.errors import HybridLabError
 
 Step = Callable[[Floats, Floats, int], Encoded]  # gradient, residual, block -> what is sent, the new residual
 STEPS = 200
@@ -48,6 +49,9 @@ def _many_steps(function: Callable[..., Any], gradient: Floats, residual: Floats
     total = np.zeros_like(gradient)
     for _ in range(steps):
         sent, residual = sent_and_left(function(gradient.copy(), residual.copy(), block))
+        for name, found in (("the values that are sent", sent), ("the residuals", residual)):
+            if found.shape != gradient.shape:
+                raise HybridLabError(f"{name} have shape {found.shape}, and the gradient has {gradient.shape}", "wrong-shape")
         total += sent
     return Average(total / steps)
 
