@@ -3,6 +3,10 @@
 import atexit
 import contextlib
 import json
+import os
+import signal
+import subprocess
+import sys
 import tempfile
 from collections.abc import Iterator, Mapping
 from functools import cache
@@ -93,6 +97,22 @@ def save(path: Path, notebook: Mapping[str, Any]) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(notebook), encoding="utf-8")
     return path
+
+
+@contextlib.contextmanager
+def command(folder: Path, *arguments: object) -> Iterator["subprocess.Popen[str]"]:
+    """Start the command in a process of its own, with the temporary files of this process in a folder."""
+    folder.mkdir(exist_ok=True)
+    folder.chmod(0o755)
+    environment = {**os.environ, "HYBRIDLAB_SECRET": SECRET, "PYTHONPATH": str(Path(__file__).resolve().parents[2]), "TMPDIR": str(folder)}
+    program = [sys.executable, "-c", COMMAND, *map(str, arguments)]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(program, stdout=pipe, stderr=pipe, text=True, env=environment, start_new_session=True) as process:
+        try:
+            yield process
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
 
 
 def graded(out: Path) -> dict[str, Marks]:

@@ -17,12 +17,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from graded_class import COMMAND, SECRET, graded, needs_bubblewrap, save, solved
+from graded_class import command, graded, needs_bubblewrap, save, solved
 
-import hybridlab as library
 from hybridlab.course.grading.boundary import Broken, each_apart
-
-ROOT = Path(library.__file__).parents[1]
 
 
 def apart(work: Any, *items: tuple[Any, ...], **settings: Any) -> dict[str, Any]:
@@ -91,22 +88,6 @@ def hostile_class(folder: Path) -> None:
     blank = solved("lab02", "blank")
     blank["metadata"]["hybridlab"]["student"] = " "
     save(folder / "lab02_blank.ipynb", blank)
-
-
-@contextlib.contextmanager
-def command(folder: Path, *arguments: object) -> Iterator["subprocess.Popen[str]"]:
-    """Start the command in a process of its own, with the temporary files of this process in a folder."""
-    folder.mkdir(exist_ok=True)
-    folder.chmod(0o755)
-    environment = {**os.environ, "HYBRIDLAB_SECRET": SECRET, "PYTHONPATH": str(ROOT), "TMPDIR": str(folder)}
-    program = [sys.executable, "-c", COMMAND, *map(str, arguments)]
-    pipe = subprocess.PIPE
-    with subprocess.Popen(program, stdout=pipe, stderr=pipe, text=True, env=environment, start_new_session=True) as process:
-        try:
-            yield process
-        finally:
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
 
 
 @pytest.fixture

@@ -3,10 +3,7 @@
 import contextlib
 import hashlib
 import hmac
-import os
-import signal
 import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from itertools import product
@@ -14,9 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from graded_class import COMMAND, SECRET, answered, graded, hybridlab, needs_bubblewrap, quick_sandbox, save, solved
+from graded_class import SECRET, answered, command, graded, hybridlab, needs_bubblewrap, quick_sandbox, save, solved
 
-import hybridlab as library
 from hybridlab.course.grading.cases import Secret
 from hybridlab.course.tasks import TASKS
 
@@ -87,16 +83,8 @@ def started(folder: Path, out: Path, *more: object) -> Iterator["subprocess.Pope
     """Start the command in a process of its own, on a quick submission and one that takes an hour."""
     for student, answers in (("ana", {}), ("ben", {"lab02.t2": SLEEPS})):
         save(folder / f"lab02_{student}.ipynb", answered("lab02", answers, student))
-    repository = str(Path(library.__file__).parents[1])
-    environment = {**os.environ, "HYBRIDLAB_SECRET": SECRET, "PYTHONPATH": repository, "TMPDIR": str(folder.parent)}
-    command = [sys.executable, "-c", COMMAND, "grade", str(folder), "--lab", "lab02", "--out", str(out), *map(str, more)]
-    pipe = subprocess.PIPE
-    with subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True, env=environment, start_new_session=True) as process:
-        try:
-            yield process
-        finally:
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
+    with command(folder.parent, "grade", folder, "--lab", "lab02", "--out", out, *more) as process:
+        yield process
 
 
 def below(parent: int) -> dict[int, bytes]:
