@@ -22,8 +22,8 @@ from hybridlab.course.grading.reports import short_number
 from hybridlab.course.grading.specs import LabSpec, spec_of
 from hybridlab.errors import HybridLabError
 
-LONGER = 2  # what was too slow is tried again alone with this many times the time
-CLOCKS = 3  # a submission is given up after this many times the seconds on the clock that its notebook may take; the rest is for the judges
+LONGER = 2  # the factor on all limits of time when a submission that was too slow is graded again, alone
+CLOCKS = 3  # the factor from a notebook's limit on the clock to the limit for its whole submission, which includes the judges
 COMPARING = 600.0  # seconds on the clock for the comparison of all programs of a class
 MEMORY = 2 * 2**30  # the bytes that the grader itself may take for one submission
 
