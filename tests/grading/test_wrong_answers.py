@@ -139,9 +139,10 @@ def all_fail(key: str, most: int | None = None) -> None:
     for cell, share, code in found:
         source, expected = wrong[cell]
         assert share <= max((credit.share for credit in TASKS[key].partial_credit), default=0.0) < 1, source
-        assert code in ("", expected), source
+        assert code in ("", expected, *ON_A_BUSY_MACHINE.get(key, ())), source
 
 
+ON_A_BUSY_MACHINE = {"lab08.t5": ("waits-for-ever",)}  # a program that waits with a time limit can be ended before it gives up
 IN_A_CELL = {"lab02.t5": 4, "lab04.t7": 16, "lab05.t1": 8, "lab07.t1": 16}  # how many programs the quick test tries
 
 
