@@ -1,7 +1,9 @@
-"""A claim of the published documents, and the findings that confirm or contradict it."""
+"""A claim of the published documents, its readings, and the findings that confirm or contradict it."""
 
 import math
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 from numbers import Real
 from typing import Any
 
@@ -11,16 +13,34 @@ from hybridlab.checks import checked_text, known_name, short_repr, whole_number
 from hybridlab.errors import HybridLabError
 
 VERDICTS = ("right", "wrong", "depends")
+FAULTS = {  # what can be wrong with a claim; the page and the labs explain these words once
+    "false statement": "what the claim says, a number, a name or a fact, is not so in any reading",
+    "wrong program": "a program did print this, but the program does not do what it says",
+    "false reason": "the number or the observation may be true, but it does not have this cause or this consequence",
+}
+AXES = {  # what a reader can understand in more than one way
+    "times": "whether 50 and 80 ms are the times of one stage (A) or of the whole model (B)",
+    "work": "whether each replica runs all microbatches, or the replicas share them",
+    "baseline": "what the claim compares with",
+    "limit": "what is equal in a comparison: the number of microbatches, or the memory for activations",
+    "stages": "whether all stages take the same time",
+    "messages": "whether messages between stages take time",
+    "counting": "what is counted, and how",
+    "setting": "the sizes of the model, of the cluster and of the batch",
+}
 DOCUMENTS = {
     "report": "report on hybrid parallelism",
     "notes": "implementation notes",
     "simulator": "simulator with a step grid",
     "event log": "simulator with an event log",
+    "sweeps": "notebook of schedule sweeps",
+    "course": "lab of a public course",
 }
 # The names of the notebooks. The links to the pages of the labs use them.
 LAB_1, LAB_2, LAB_3, LAB_4 = "lab01_mesh", "lab02_one_f_one_b", "lab03_bubbles_and_memory", "lab04_ring"
 LAB_5, LAB_6, LAB_7, LAB_8 = "lab05_wire_formats", "lab06_hybrid_step", "lab07_accuracy", "lab08_threads"
-LAB_9, LAB_10 = "lab09_a100_report", "lab10_scaling"
+LAB_9, LAB_10, LAB_11 = "lab09_a100_report", "lab10_scaling", "lab11_recompute_and_microbatches"
+LAB_12, LAB_13, LAB_14, LAB_15 = "lab12_chunks_and_waves", "lab13_zero_bubble", "lab14_latency", "lab15_imbalance"
 Printed = tuple[float | tuple[float, float], ...]  # printed numbers; a pair is a range
 
 
@@ -31,7 +51,7 @@ class Claim:
     Parameters
     ----------
     number : int
-        From 1 to 76.
+        From 1 up. The claims that were found first have the small numbers, so a number says nothing about a place.
     document : str
         A key of ``DOCUMENTS``.
     where : str
@@ -49,6 +69,13 @@ class Claim:
         Keys of the bibliography.
     labs : tuple of str
         Labs that treat the claim.
+    fault : str
+        A key of ``FAULTS`` if the verdict is "wrong", and an empty text otherwise.
+
+    Raises
+    ------
+    HybridLabError
+        The document, the verdict or the fault is unknown, or a fault does not fit the verdict.
 
     Examples
     --------
@@ -67,30 +94,47 @@ class Claim:
     unit: str = ""
     sources: tuple[str, ...] = ()
     labs: tuple[str, ...] = ()
+    fault: str = ""
 
     def __post_init__(self) -> None:
         whole_number(self.number, "the number of a claim")
         known_name(self.document, DOCUMENTS, "document")
         known_name(self.verdict, VERDICTS, "verdict")
+        if self.fault:
+            known_name(self.fault, FAULTS, "fault")
+        if (self.verdict == "wrong") != bool(self.fault):
+            raise HybridLabError(
+                f"claim {self.number} is {self.verdict}: a claim has a fault, one of {', '.join(FAULTS)}, if and only if it is wrong",
+                "does-not-fit",
+            )
+
+    @property
+    def judgement(self) -> str:
+        """The verdict in words, with the fault of a wrong claim.
+
+        >>> Claim(1, "report", "abstract", "", "wrong", "", fault="false reason").judgement
+        'wrong: false reason'
+        """
+        return f"{self.verdict}: {self.fault}" if self.fault else self.verdict
 
     @property
     def figures(self) -> str:
         """The printed numbers as text with their unit, or an empty text if the claim prints no number.
 
-        >>> Claim(1, "report", "abstract", "", "wrong", "", printed=((6, 8),), unit="times").figures
+        >>> Claim(1, "report", "abstract", "", "right", "", printed=((6, 8),), unit="times").figures
         '6 to 8 times'
         """
         numbers = ", ".join(" to ".join(f"{each:.6g}" for each in np.atleast_1d(number)) for number in self.printed)
         return f"{numbers} {self.unit}".strip()
 
     def __str__(self) -> str:
-        sentence = f"{self.number}. {self.document}, {self.where}: {self.verdict}. {self.text}"
+        sentence = f"{self.number}. {self.document}, {self.where}: {self.judgement}. {self.text}"
         return f"{sentence} Printed: {self.figures}" if self.printed else sentence
 
 
 @dataclass(frozen=True)
 class Finding:
-    """One recomputed result, as :func:`found` returns it.
+    """One recomputed result, as :func:`found` and :func:`does_not_apply` return it.
 
     Parameters
     ----------
@@ -100,11 +144,14 @@ class Finding:
         The numbers in the text. The first ones are compared with the printed numbers of the claim, one by one.
     holds : bool or None
         Whether the claim holds. With None, the comparison of the numbers decides this.
+    applies : bool
+        False if the reading makes no sense. Then ``text`` says why, and the finding does not count for the verdict.
     """
 
     text: str
     numbers: tuple[Any, ...]
     holds: bool | None = None
+    applies: bool = True
 
     def agrees(self, claim: Claim) -> bool:
         """Return whether the claim holds. This is ``holds``; if ``holds`` is None, the comparison of the numbers decides.
@@ -168,6 +215,88 @@ def found(message: str, *numbers: Any, holds: Any = None) -> Finding:
     except (IndexError, KeyError, ValueError, AttributeError) as why:
         raise HybridLabError(f"{short_repr(message)} does not fit the numbers {short_repr(numbers)}: {why}", "does-not-fit") from why
     return Finding(text, numbers, None if holds is None else bool(holds))
+
+
+def does_not_apply(why: str) -> Finding:
+    """Return the finding of a reading that makes no sense.
+
+    Parameters
+    ----------
+    why : str
+        Why the claim cannot be read in this way, in a few words.
+
+    Examples
+    --------
+    >>> does_not_apply("one stage has no messages").applies
+    False
+    """
+    return Finding(checked_text(why, "why"), (), None, applies=False)
+
+
+@dataclass(frozen=True)
+class Readings:
+    """All readings of a claim, and what was found in each, as :func:`readings` returns them.
+
+    Parameters
+    ----------
+    axes : mapping of str to tuple of str
+        The words for each choice, by the name of the axis, a key of ``AXES``. Empty if the claim can be read in one way only.
+    findings : tuple of Finding
+        One for each combination of choices. The choice of the last axis changes first, as in ``itertools.product``.
+    """
+
+    axes: Mapping[str, tuple[str, ...]]
+    findings: tuple[Finding, ...]
+
+    @property
+    def combinations(self) -> tuple[tuple[str, ...], ...]:
+        """The words of each combination, in the order of the findings."""
+        return tuple(product(*self.axes.values()))
+
+
+def readings(finding: Callable[..., Finding], **axes: Mapping[str, Any] | Sequence[Any]) -> Readings:
+    """Return what is found in every reading of a claim. All combinations of the choices are tried, so nobody picks one.
+
+    Parameters
+    ----------
+    finding : callable
+        Called with one choice for each axis, as arguments with the names of the axes. It returns the result of :func:`found`, or of
+        :func:`does_not_apply` if the combination makes no sense.
+    **axes : mapping or sequence
+        The choices of each axis. A mapping has the words for each choice and the value to call ``finding`` with. The values of a sequence
+        are their own words. The names are keys of ``AXES``.
+
+    Raises
+    ------
+    HybridLabError
+        An axis is unknown or has no choice, there is no axis, or ``finding`` returns something else.
+
+    Examples
+    --------
+    >>> from hybridlab.course.published.benchmarks import reading_step
+    >>> speedup = lambda times, work: found("{:.2f} times", reading_step(times, microbatches=work).speedup)
+    >>> tried = readings(speedup, times="AB", work={"8 each": 8, "8 shared": 4})
+    >>> for words, each in zip(tried.combinations, tried.findings):
+    ...     print(*words, each.text, sep=", ")
+    A, 8 each, 3.44 times
+    A, 8 shared, 3.01 times
+    B, 8 each, 3.33 times
+    B, 8 shared, 2.85 times
+    """
+    choices: dict[str, dict[str, Any]] = {}
+    for name, given in axes.items():
+        known_name(name, AXES, "axis")
+        choices[name] = dict(given) if isinstance(given, Mapping) else {str(each): each for each in given}
+        if not choices[name]:
+            raise HybridLabError(f"the axis {name} has no choice", "empty")
+    if not choices:
+        raise HybridLabError(f"readings() needs an axis, one of {', '.join(AXES)}; a claim with one reading takes found()", "empty")
+    results = tuple(
+        finding(**dict(zip(choices, combination, strict=True))) for combination in product(*(each.values() for each in choices.values()))
+    )
+    if strange := [each for each in results if not isinstance(each, Finding)]:
+        raise HybridLabError(f"a reading gives the result of found() or of does_not_apply(), not {short_repr(strange[0])}", "wrong-type")
+    return Readings({name: tuple(each) for name, each in choices.items()}, results)
 
 
 def _is_finite(number: Any) -> bool:

@@ -1,39 +1,50 @@
 """Tables of claims with their findings, and counts of verdicts. Tables and counts have a text form, and an HTML form for the book."""
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from html import escape
 from textwrap import fill
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from hybridlab.checks import short_repr, whole_number
-from hybridlab.course.claims.claim import DOCUMENTS, VERDICTS, Claim, Finding
+from hybridlab.checks import short_repr
+from hybridlab.course.claims.claim import DOCUMENTS, VERDICTS, Claim, Finding, Readings
 from hybridlab.course.claims.programs import PROGRAM_CLAIMS
-from hybridlab.course.claims.report import REPORT_CLAIMS
+from hybridlab.course.claims.report_concepts import CONCEPT_CLAIMS
+from hybridlab.course.claims.report_results import RESULT_CLAIMS
+from hybridlab.course.claims.report_tests import TEST_CLAIMS
+from hybridlab.course.claims.sweeps import SWEEP_CLAIMS
 from hybridlab.errors import HybridLabError
 
-CLAIMS: Mapping[int, Claim] = MappingProxyType({claim.number: claim for claim in (*REPORT_CLAIMS, *PROGRAM_CLAIMS)})
+_ALL = (*CONCEPT_CLAIMS, *TEST_CLAIMS, *RESULT_CLAIMS, *PROGRAM_CLAIMS, *SWEEP_CLAIMS)
+CLAIMS: Mapping[int, Claim] = MappingProxyType({claim.number: claim for claim in sorted(_ALL, key=lambda claim: claim.number)})
 WIDTH = 96  # characters in a line of the text form
+SHOWN = 6  # so many readings of a claim stand in the HTML form without a fold
 SIGNS = {"right": "✓", "wrong": "✗", "depends": "±"}  # with a sign, readers who do not see colours can read the verdict
 HEADS = ("Claim", "Printed", "Recomputed", "Verdict")
 
 
 class Row(NamedTuple):
-    """A claim with its findings.
+    """A claim with its readings.
 
     Parameters
     ----------
     claim : Claim
-    found : tuple of Finding
+    readings : Readings
     """
 
     claim: Claim
-    found: tuple[Finding, ...]
+    readings: Readings
+
+    @property
+    def found(self) -> tuple[Finding, ...]:
+        """The findings of the readings that apply."""
+        return tuple(each for each in self.readings.findings if each.applies)
 
     def __str__(self) -> str:
-        findings = "; ".join(_holds_or_not(self.claim, each) + each.text for each in self.found)
+        findings = "; ".join(": ".join(filter(None, parts)) for parts in _lines(self))
         paragraphs = (f"Recomputed: {findings}", self.claim.why)
         indented = (fill(each, WIDTH, initial_indent="    ", subsequent_indent="    ") for each in paragraphs)
         return "\n".join((fill(str(self.claim), WIDTH), *indented))
@@ -58,6 +69,28 @@ class Judged:
 
 
 @dataclass(frozen=True, repr=False)
+class Verdicts:
+    """Recorded verdicts on some claims. The value prints as text.
+
+    Parameters
+    ----------
+    claims : tuple of Claim
+    """
+
+    claims: tuple[Claim, ...]
+
+    def __repr__(self) -> str:
+        return "\n".join(map(self._lines_of, self.claims))
+
+    @staticmethod
+    def _lines_of(claim: Claim) -> str:
+        printed = f" Printed: {claim.figures}" if claim.printed else ""
+        first = fill(f"{claim.number}. {claim.text}{printed}", WIDTH, subsequent_indent="    ")
+        second = fill(f"{claim.judgement.upper()}. {claim.why}", WIDTH, initial_indent="    ", subsequent_indent="    ")
+        return f"{first}\n{second}"
+
+
+@dataclass(frozen=True, repr=False)
 class VerdictCounts:
     """The numbers of claims with each verdict.
 
@@ -79,47 +112,69 @@ class VerdictCounts:
         return counts_html(self.counts)
 
 
-def judged(first: int, last: int, values: Mapping[int, Finding | Sequence[Finding]]) -> Judged:
-    """Return claims ``first`` to ``last`` with their findings. Each verdict is checked first.
+def judged(values: Mapping[int, Finding | Readings]) -> Judged:
+    """Return claims with what was found for them. Each verdict is checked first.
 
-    The verdict must be "right" if the claim holds in all its findings, "wrong" if it holds in none, and "depends" otherwise.
+    The verdict must be "right" if the claim holds in all readings that apply, "wrong" if it holds in none, and "depends" otherwise.
 
     Parameters
     ----------
-    first, last : int
-        Numbers of the claims.
-    values : mapping of int to Finding, or to a list of them
-        The result of :func:`found` for each claim. If a claim can be read in several ways, or has several settings, give a list with one
-        result for each.
+    values : mapping of int to Finding or Readings
+        For the number of each claim the result of :func:`found`; if a claim can be read in several ways, the result of :func:`readings`.
 
     Raises
     ------
     HybridLabError
-        The findings lead to another verdict than the claim's own, a claim has no value, or a value has no claim.
+        The findings lead to another verdict than the claim's own, a number is not that of a claim, or a value is of another type.
 
     Examples
     --------
     >>> from hybridlab.course.claims import found
     >>> step = 9 * 130 + 40
-    >>> print(judged(35, 35, {35: found("{} ms", step)}).rows[0].claim.verdict)
+    >>> print(judged({33: found("{} ms", 2 * 20)}).rows[0].claim.verdict)
     right
-    >>> judged(35, 35, {35: found("{} ms", step + 1)})
+    >>> judged({33: found("{} ms", 2 * 20 + 1)})
     Traceback (most recent call last):
-    hybridlab.errors.HybridLabError: claim 35 is recorded as right, but the findings make it wrong: printed 1210 ms, found 1211 ms
+    hybridlab.errors.HybridLabError: claim 33 is recorded as right, but the findings make it wrong: printed 40 ms, found 41 ms
     """
-    wanted = range(whole_number(first, "first"), whole_number(last, "last") + 1)
-    if not isinstance(values, Mapping):
+    if not isinstance(values, Mapping) or not values:
         raise HybridLabError(
-            f"values must have a result of found() for each claim, such as {{35: found(...)}}, not {short_repr(values)}",
+            f"values must have a result of found() for each claim, such as {{33: found(...)}}, not {short_repr(values)}",
             "wrong-type",
         )
-    missing = [number for number in wanted if number not in values or number not in CLAIMS]
-    strange = [number for number in values if number not in wanted]
-    if missing or strange or not wanted:
-        faults = [f"claims without a value: {short_repr(missing)}"] if missing else []
-        faults += [f"values without a claim: {short_repr(strange)}"] if strange else []
-        raise HybridLabError(f"claims {first} to {last} need a value each; {', '.join(faults) or 'there are none'}", "does-not-fit")
-    return Judged(tuple(_checked_row(CLAIMS[number], values[number]) for number in wanted))
+    return Judged(tuple(_checked_row(checked_claim(number), value) for number, value in values.items()))
+
+
+def checked_claim(number: object) -> Claim:
+    """Return the claim with this number, or raise an error that names the numbers that there are."""
+    if number not in CLAIMS:
+        raise HybridLabError(f"there is no claim {short_repr(number)}: the claims have the numbers 1 to {max(CLAIMS)}", "unknown-claim")
+    return CLAIMS[number]  # type: ignore[index]
+
+
+def verdicts(*numbers: int) -> Verdicts:
+    """Return the recorded verdicts on some claims, as the labs show them. The book's page on the claims computes each of them.
+
+    Parameters
+    ----------
+    numbers : int
+        Numbers of claims.
+
+    Raises
+    ------
+    HybridLabError
+        There is no claim with this number, or no number is given.
+
+    Examples
+    --------
+    >>> verdicts(33)
+    33. The ring all-reduce takes 2(D-1) steps of 20 ms, 40 ms in all. Printed: 40 ms
+        RIGHT. The all-reduce of the report's two replicas takes 40 ms; claim 45 asks whether a ring
+        step takes as long with more replicas.
+    """
+    if not numbers:
+        raise HybridLabError("verdicts() needs the number of a claim, such as verdicts(33)", "empty")
+    return Verdicts(tuple(map(checked_claim, numbers)))
 
 
 def count_verdicts(*tables: Judged) -> VerdictCounts:
@@ -134,12 +189,6 @@ def count_verdicts(*tables: Judged) -> VerdictCounts:
     ------
     HybridLabError
         A claim is missing or judged twice.
-
-    Examples
-    --------
-    >>> count_verdicts()
-    Traceback (most recent call last):
-    hybridlab.errors.HybridLabError: every claim must be judged once, but these are not: 1, 2, 3, 4, 5, 6, 7, 8, 9, 10 and 66 more
     """
     for table in tables:
         if not isinstance(table, Judged):
@@ -157,10 +206,10 @@ def count_verdicts(*tables: Judged) -> VerdictCounts:
     return VerdictCounts({name: {verdict: each.count(verdict) for verdict in VERDICTS} for name, each in verdicts.items()})
 
 
-def claims_html(rows: Iterable[tuple[Claim, tuple[Finding, ...]]]) -> str:
+def claims_html(rows: Iterable[Row]) -> str:
     """Return claims as an HTML table."""
     # On a narrow page CSS shows each row as a card. Screen readers then no longer see a table, so ARIA roles name each element.
-    body = "".join(_html_row(claim, findings) for claim, findings in rows)
+    body = "".join(_html_row(row) for row in rows)
     heads = "".join(f'<th role="columnheader" scope="col">{head}</th>' for head in HEADS)
     head = f'<thead role="rowgroup"><tr role="row">{heads}</tr></thead>'
     return f'<table class="claims" role="table">{head}<tbody role="rowgroup">{body}</tbody></table>'
@@ -181,13 +230,13 @@ def counts_html(counts: Mapping[str, Mapping[str, int]]) -> str:
     return f'<table class="claims-counts">{head}<tbody>{"".join(rows)}</tbody></table>'
 
 
-def _checked_row(claim: Claim, value: Finding | Sequence[Finding]) -> Row:
+def _checked_row(claim: Claim, value: object) -> Row:
     """Return the row of a claim, or raise an error if the findings contradict its verdict."""
-    given = tuple(value) if isinstance(value, Sequence) else (value,)
-    # The row takes only values that are findings. If another value is given, the row has fewer findings than values.
-    row = Row(claim, tuple(each for each in given if isinstance(each, Finding)))
-    if not row.found or len(row.found) < len(given):
-        raise HybridLabError(f"claim {claim.number} needs a result of found(), or a list of them, not {short_repr(value)}", "wrong-type")
+    row = Row(claim, Readings({}, (value,)) if isinstance(value, Finding) else value)  # type: ignore[arg-type]
+    if not isinstance(row.readings, Readings):
+        raise HybridLabError(f"claim {claim.number} needs a result of found() or of readings(), not {short_repr(value)}", "wrong-type")
+    if not row.found:
+        raise HybridLabError(f"claim {claim.number} has no reading that applies", "empty")
     # Findings that disagree show that the claim depends on the setting or on the reading.
     holds = {each.agrees(claim) for each in row.found}
     verdict = "depends" if len(holds) > 1 else "right" if holds.pop() else "wrong"
@@ -198,29 +247,44 @@ def _checked_row(claim: Claim, value: Finding | Sequence[Finding]) -> Row:
     return row
 
 
-def _holds_or_not(claim: Claim, finding: Finding) -> str:
-    """Return "holds: " or "does not: " if the verdict on the claim is "depends". Otherwise return an empty text."""
-    if claim.verdict != "depends":
-        return ""
-    return "holds: " if finding.agrees(claim) else "does not: "
+def _lines(row: Row) -> list[tuple[str, str, str]]:
+    """Return for each reading the words of its choices, whether the claim holds, and the finding. With one reading the first are empty."""
+    if not row.readings.axes:
+        return [("", "", row.found[0].text)]
+    holds = {True: "holds", False: "fails", None: "does not apply"}
+    return [
+        (", ".join(words), holds[each.agrees(row.claim) if each.applies else None], each.text)
+        for words, each in zip(row.readings.combinations, row.readings.findings, strict=True)
+    ]
 
 
-def _html_row(claim: Claim, findings: tuple[Finding, ...]) -> str:
+def _html_row(row: Row) -> str:
     """Return one row of the table of claims in HTML."""
-    number = claim.number
+    claim, number = row.claim, row.claim.number
     place = escape(f"{claim.document}, {claim.where}")
     title = f'<a href="#claim-{number}">{number}</a> <span class="place">{place}</span> <span class="text">{_html_text(claim.text)}</span>'
-    why = f"{_sign(claim.verdict)}<p>{_html_text(claim.why)}{_links_of(claim)}</p>"
-    cells = (_html_text(claim.figures) or "no number", _html_findings(claim, findings), why)
+    fault = f' <span class="fault">{claim.fault}</span>' if claim.fault else ""
+    why = f"{_sign(claim.verdict)}{fault}<p>{_html_text(claim.why)}{_links_of(claim)}</p>"
+    cells = (_html_text(claim.figures) or "no number", _html_findings(row), why)
     rest = "".join(f'<td role="cell" data-head="{head}">{cell}</td>' for head, cell in zip(HEADS[1:], cells, strict=True))
     return f'<tr role="row" id="claim-{number}" data-verdict="{claim.verdict}"><th role="rowheader" scope="row">{title}</th>{rest}</tr>'
 
 
-def _html_findings(claim: Claim, findings: tuple[Finding, ...]) -> str:
-    """Return the findings in HTML, one line for each. If the verdict is "depends", each line says whether the claim holds."""
-    bold = [f"<b>{word.strip()}</b> " if word else "" for word in (_holds_or_not(claim, each) for each in findings)]
-    items = [word + _html_text(each.text) for word, each in zip(bold, findings, strict=True)]
-    return items[0] if len(items) == 1 else "<ul>" + "".join(f"<li>{each}</li>" for each in items) + "</ul>"
+def _html_findings(row: Row) -> str:
+    """Return the findings in HTML: the axes, and a line for each reading. Many readings are folded below their counts."""
+    lines = _lines(row)
+    if not row.readings.axes:
+        return _html_text(lines[0][-1])
+    axes = "; ".join(f"<i>{name}</i>: {_html_text(', '.join(words))}" for name, words in row.readings.axes.items())
+    items = "".join(
+        f'<li><b>{holds}</b> <span class="reading">{_html_text(words)}</span> {_html_text(text)}</li>' for words, holds, text in lines
+    )
+    shown = f'<p class="axes">{axes}</p><ul>{items}</ul>'
+    if len(lines) <= SHOWN:
+        return shown
+    tally = Counter(holds for _, holds, _ in lines)
+    counts = ", ".join(f"{number} {word}" for word, number in tally.items())
+    return f"<details><summary>{len(lines)} readings: {counts}</summary>{shown}</details>"
 
 
 def _html_text(text: str) -> str:
