@@ -277,7 +277,7 @@ def _html_findings(row: Row) -> str:
         return _html_text(lines[0][-1])
     axes = "; ".join(f"<i>{name}</i>: {_html_text(', '.join(words))}" for name, words in row.readings.axes.items())
     items = "".join(
-        f'<li><b>{holds}</b> <span class="reading">{_html_text(words)}</span> {_html_text(text)}</li>' for words, holds, text in lines
+        f'<li><b>{holds}</b> <span class="reading">{_html_text(words)}:</span> {_html_text(text)}</li>' for words, holds, text in lines
     )
     shown = f'<p class="axes">{axes}</p><ul>{items}</ul>'
     if len(lines) <= SHOWN:
