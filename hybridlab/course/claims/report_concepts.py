@@ -51,10 +51,22 @@ CONCEPT_CLAIMS = (
         printed=((30, 40),), unit="%", labs=(LAB_3,),
     ),
     Claim(
+        107, REPORT, "section 2.1", "Models such as ResNets and Transformers are hard to fit into the memory of one GPU.", "depends",
+        "It holds for large Transformers; ResNets and small Transformers fit into one A100, with their gradients, their optimiser and the "
+        "outputs of a microbatch.",
+        sources=("he2016deep", "rajbhandari2020zero"), labs=(LAB_9,),
+    ),
+    Claim(
         4, REPORT, "section 2.1", "Data parallelism copies the model and averages gradients; pipeline parallelism cuts its layers.",
         "right",
         "In a mesh each pipeline has every stage once, each stage has one copy for each replica, and the ring gives all copies the mean.",
         labs=(LAB_1,),
+    ),
+    Claim(
+        77, REPORT, "section 2.2", "Neither replicas alone nor stages alone are best; both together are better.", "depends",
+        "On exactly four GPUs two stages and two replicas are best under reading A if the replicas share the microbatches; otherwise four "
+        "replicas or four stages are faster.",
+        labs=(LAB_9,),
     ),
     Claim(
         5, REPORT, "section 2.2", "The communication of data parallelism alone does not scale to many GPUs.", "depends",
