@@ -1,4 +1,7 @@
-"""A run over MPI in which each rank has its own list of actions, and a send waits until the receiver takes the message."""
+"""A run over MPI in which each rank has its own list of actions, and a send waits until the receiver takes the message.
+
+Messages of one entry start together, as between ncclGroupStart and ncclGroupEnd in NCCL, and batch_isend_irecv in PyTorch.
+"""
 
 import time
 from collections.abc import Callable, Sequence
@@ -13,7 +16,7 @@ from hybridlab.engines.run import run
 from hybridlab.engines.work import StepWork
 from hybridlab.errors import Deadlock, HybridLabError
 from hybridlab.schedule import Schedule
-from hybridlab.schedule.actions import inputs_from_others, read_action
+from hybridlab.schedule.actions import inputs_from_others, read_actions
 from hybridlab.schedules import build
 from hybridlab.simulation import durations
 from hybridlab.timeline import Timeline
@@ -23,13 +26,13 @@ ActionsFunction = Callable[[list[str], dict[str, str], int], Sequence[str]]  # (
 
 
 class _ActionWork(StepWork):
-    """The actions of each rank, run one after the other; a send ends when its receiver takes the message."""
+    """The actions of each rank, run one entry after the other; a send ends when its receiver takes the message."""
 
     def __init__(self, actions_of: ActionsFunction, lines: list[str], needs: dict[str, str], takes: dict[str, float]) -> None:
         self._actions_of, self._lines, self._needs, self._takes = actions_of, lines, needs, takes
 
     def result(self, rank: int) -> tuple[dict[str, tuple[float, float]], str]:
-        """Return the start and end of each operation in seconds, and the action at which the rank gave up ("" if the rank finished)."""
+        """Return the start and end of each operation in seconds, and the entry at which the rank gave up ("" if the rank finished)."""
         from mpi4py import MPI
 
         comm = MPI.COMM_WORLD.Dup()  # a new communicator, because old messages of a deadlocked run must not reach the next run
@@ -37,18 +40,23 @@ class _ActionWork(StepWork):
         most = sum(self._takes.values()) + LONGEST_WAIT
         names = {name: tag for tag, name in enumerate(self._takes)}  # operation -> MPI tag of its output
         for text in self._actions_of(self._lines, self._needs, rank):
-            verb, op, peer = read_action(text)
+            actions = read_actions(text)
             start = time.perf_counter()
-            if verb == "run":
+            if actions[0].verb == "run":
+                op = actions[0].op
                 time.sleep(self._takes[op])
                 spans[op] = start, time.perf_counter()
                 continue
-            message = np.zeros(1)
-            # Issend ends when the receiver takes the message; Isend would end earlier for a small message
-            request = comm.Issend(message, peer, names[op]) if verb == "send" else comm.Irecv(message, peer, names[op])
-            while not request.Test():
+            messages = [(action, np.zeros(1)) for action in actions]
+            requests = [
+                # Issend ends when the receiver takes the message; Isend would end earlier for a small message
+                comm.Issend(message, peer, names[op]) if verb == "send" else comm.Irecv(message, peer, names[op])
+                for (verb, op, peer), message in messages
+            ]
+            while not MPI.Request.Testall(requests):
                 if time.perf_counter() - start > most:
-                    request.Cancel()
+                    for request in requests:
+                        request.Cancel()
                     return spans, text
                 time.sleep(POLL)
         return spans, ""
@@ -57,8 +65,8 @@ class _ActionWork(StepWork):
 def run_actions(schedule: Schedule, actions_of: ActionsFunction, costs: Costs, group: Group) -> Timeline:
     """Return the measured timeline of a run over MPI in which each rank follows its own list of actions.
 
-    An operation sleeps for its cost. A rank does one action after the other. A send ends when the receiver takes the message. A receive
-    ends when the message has arrived.
+    An operation sleeps for its cost. A rank does one entry of its list after the other. A send ends when the receiver takes the message. A
+    receive ends when the message has arrived. Messages that are joined by "and" start together, and the rank waits until all have ended.
 
     Parameters
     ----------

@@ -1,6 +1,6 @@
 """Operations, schedules, the text form of schedules, and the proof that a schedule can run."""
 
-from hybridlab.schedule.actions import Action, inputs_from_others, read_action
+from hybridlab.schedule.actions import Action, inputs_from_others, read_actions, written_actions
 from hybridlab.schedule.ops import CODE, KINDS, B, F, I, Kind, Op, W
 from hybridlab.schedule.schedule import Operations, Schedule
 from hybridlab.schedule.validation import Problem
@@ -19,5 +19,6 @@ __all__ = [
     "Schedule",
     "W",
     "inputs_from_others",
-    "read_action",
+    "read_actions",
+    "written_actions",
 ]

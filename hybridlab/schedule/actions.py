@@ -1,6 +1,7 @@
 """The actions of one rank. A rank runs operations, and sends and receives the outputs of operations."""
 
 import re
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -9,12 +10,13 @@ from hybridlab.checks import short_repr
 from hybridlab.errors import HybridLabError
 from hybridlab.schedule.schedule import Schedule
 
+AND = " and "  # between messages that start together
 # a number has at most nine digits, so that every number fits in an array
 WORDS = re.compile(r"(run) (\S+)|(send) (\S+) to (\d{1,9})|(receive) (\S+) from (\d{1,9})")
 
 
 class Action(NamedTuple):
-    """One entry of a rank's list: the rank runs an operation, or sends or receives the output of an operation.
+    """One thing that a rank does: it runs an operation, or sends or receives the output of an operation.
 
     Parameters
     ----------
@@ -27,9 +29,7 @@ class Action(NamedTuple):
 
     Examples
     --------
-    >>> read_action("send 0F0 to 1")
-    Action(verb='send', op='0F0', peer=1)
-    >>> str(read_action("receive 0F0 from 0"))
+    >>> str(Action("receive", "0F0", 0))
     'receive 0F0 from 0'
     """
 
@@ -42,8 +42,31 @@ class Action(NamedTuple):
         return f"{self.verb} {self.op}{word}"
 
 
-def read_action(text: Any) -> Action:
-    """Return the action that ``text`` names. Raise an error if ``text`` is not an action."""
+def read_actions(text: Any) -> tuple[Action, ...]:
+    """Return the actions of one entry of a rank's list: one action, or several messages that start together.
+
+    Raise an error if a part of ``text`` is not an action, or if an operation is joined with another action.
+
+    >>> read_actions("send 1F2 to 2 and receive 2B0 from 2")
+    (Action(verb='send', op='1F2', peer=2), Action(verb='receive', op='2B0', peer=2))
+    """
+    actions = tuple(map(_read_action, text.split(AND) if isinstance(text, str) else [text]))
+    run = next((action for action in actions if action.verb == "run"), None)
+    if run is not None and len(actions) > 1:
+        raise HybridLabError(f"only sends and receives can be joined by 'and', but '{run}' runs an operation", "joined-operation")
+    return actions
+
+
+def written_actions(actions: Iterable[Action]) -> str:
+    """Return the text of one entry of a rank's list.
+
+    >>> written_actions([Action("send", "1F2", 2), Action("receive", "2B0", 2)])
+    'send 1F2 to 2 and receive 2B0 from 2'
+    """
+    return AND.join(map(str, actions))
+
+
+def _read_action(text: Any) -> Action:
     # A long text cannot be an action. The search would take long, so the text is not searched.
     found = WORDS.fullmatch(text) if isinstance(text, str) and len(text) < 100 else None
     if found is None:

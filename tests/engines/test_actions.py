@@ -1,5 +1,6 @@
 """Lists of actions in real processes: a send waits for its receiver, ranks in a deadlock are named, and bad lists are refused."""
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -10,7 +11,7 @@ from solutions import solutions_of
 from hybridlab import Costs, Deadlock, HybridLabError, Schedule, build, simulate
 from hybridlab.course.labs.lab16.rendezvous import as_it_comes
 from hybridlab.engines import Group, inputs_from_others, run_actions
-from hybridlab.schedule import Action, read_action
+from hybridlab.schedule import Action, read_actions, written_actions
 
 COSTS = Costs(forward=5, backward=10)
 
@@ -26,22 +27,42 @@ def own_line(orders: list[str], needs: dict[str, str], rank: int) -> list[str]:
 
 
 @in_turn(
-    "text, action",
+    "text, actions",
     [
-        ("run 12B3", Action("run", "12B3")),
-        ("send 0F0 to 1", Action("send", "0F0", 1)),
-        ("receive 0F0 from 17", Action("receive", "0F0", 17)),
+        ("run 12B3", [Action("run", "12B3")]),
+        ("send 0F0 to 1", [Action("send", "0F0", 1)]),
+        ("receive 0F0 from 17 and send 1B0 to 0", [Action("receive", "0F0", 17), Action("send", "1B0", 0)]),
     ],
 )
-def test_the_text_of_an_action_can_be_read_and_is_written_again(text: str, action: Action) -> None:
-    assert read_action(text) == action
-    assert str(action) == text
+def test_the_text_of_actions_can_be_read_and_is_written_again(text: str, actions: list[Action]) -> None:
+    assert read_actions(text) == tuple(actions)
+    assert written_actions(actions) == text
 
 
-@in_turn("text", ["", "run", "run 0F0 now", "send 0F0", "send 0F0 from 1", "receive 0F0 to 1", "send 0F0 to -1", 5, None, "run 0F0\n"])
+@in_turn(
+    "text",
+    [
+        "",
+        "run",
+        "run 0F0 now",
+        "send 0F0",
+        "send 0F0 from 1",
+        "receive 0F0 to 1",
+        "send 0F0 to -1",
+        5,
+        None,
+        "run 0F0\n",
+        "send 0F0 to 1 and",
+    ],
+)
 def test_what_is_no_action_is_refused(text: Any) -> None:
     with refusal("not-an-action"):
-        read_action(text)
+        read_actions(text)
+
+
+def test_an_operation_is_not_joined_with_a_message() -> None:
+    with refusal("joined-operation", "'run 0F0'"):
+        read_actions("send 0F0 to 1 and run 0F0")
 
 
 def test_inputs_from_others_are_those_of_the_schedule() -> None:
@@ -53,10 +74,17 @@ def test_inputs_from_others_are_those_of_the_schedule() -> None:
         assert ({needs[str(op)]} if str(op) in needs else set()) == others
 
 
-def test_processes_run_what_the_worked_solution_lists_and_then_what_follows_a_deadlock(pair: Group) -> None:
-    schedule, solution = build("1f1b", 2, 4), solutions_of("lab16")["lab16.t4"]
+def joined_line(orders: list[str], needs: dict[str, str], rank: int) -> list[str]:
+    """The lines of a rank, with each send joined with the next receive."""
+    text = "; ".join(own_line(orders, needs, rank))
+    return re.sub(r"(send [^;]*); (receive)", r"\1 and \2", text).split("; ")
+
+
+@in_turn("actions_of", [solutions_of("lab16")["lab16.t4"], joined_line])
+def test_processes_run_lists_that_fit_together_and_then_what_follows_a_deadlock(pair: Group, actions_of: Any) -> None:
+    schedule = build("1f1b", 2, 4)
     for _ in range(2):
-        ran = run_actions(schedule, solution, COSTS, pair)
+        ran = run_actions(schedule, actions_of, COSTS, pair)
         assert ran.schedule == schedule
         assert ran.makespan >= simulate(schedule, COSTS).makespan
         source = [(row, int(before)) for row, before in enumerate(schedule.source) if before >= 0]

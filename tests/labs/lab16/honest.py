@@ -11,6 +11,10 @@ def with_messages(of: Callable[..., tuple[str, int]]) -> Callable[[Function], Fu
     """Change the messages of a list; ``of`` takes and returns their operation and their rank, and also gets the arguments."""
 
     def changed(action: Any, *given: Any) -> Any:
+        if isinstance(action, str) and " and " in action:
+            return " and ".join(changed(part, *given) for part in action.split(" and "))
+        if isinstance(action[0], tuple):
+            return tuple(changed(part, *given) for part in action)
         fields = action.split() if isinstance(action, str) else action
         if fields[0] == "run":
             return action
@@ -30,6 +34,8 @@ def from_1(communication: Function) -> Function:
 
 
 def as_tuple(action: str) -> tuple[Any, ...]:
+    if " and " in action:
+        return tuple(map(as_tuple, action.split(" and ")))
     verb, op, *others = action.split()
     return (verb, op, int(others[-1])) if others else (verb, op)
 

@@ -3,11 +3,12 @@
 import re
 from collections.abc import Callable
 from fractions import Fraction
-from itertools import product
+from itertools import groupby, product
 from typing import Any
 
 import numpy as np
 from cases import in_turn
+from honest import changes
 from profiles import seeds
 from solutions import lab_cells, solutions_of
 
@@ -53,6 +54,12 @@ def with_entry(place: int, entry: str, of_rank: int = 0) -> Callable[..., Any]:
     return changed(change)
 
 
+def joined(actions: list[str]) -> list[str]:
+    """Join the messages between two operations."""
+    parts = [list(part) for _, part in groupby(actions, lambda text: text.startswith("run"))]
+    return [text for part in parts for text in (part if part[0].startswith("run") else [" and ".join(part)])]
+
+
 def in_turn_of_ranks(orders: list[str], needs: dict[str, str], rank: int) -> list[str]:
     """Go from rank to rank; each runs its next operation if it can, and sends the output at once."""
     lines = [line.split() for line in orders]
@@ -95,6 +102,25 @@ def as_soon_as_made(orders: list[str], needs: dict[str, str], rank: int) -> list
     return actions
 
 
+def with_joined_rounds(orders: list[str], needs: dict[str, str], rank: int) -> list[str]:
+    """Join all messages of a round, the receive first: the order in which they are joined does not matter."""
+    lines = [line.split() for line in orders]
+    home = {op: place for place, line in enumerate(lines) for op in line}
+    made: set[str | None] = {None}
+    actions: list[str] = []
+    while any(lines):
+        able = [line.pop(0) for line in lines if line and needs.get(line[0]) in made]
+        if not able:
+            raise RuntimeError("deadlock")
+        pairs = [(needs[op], op) for op in able if op in needs]
+        receives = [f"receive {source} from {home[source]}" for source, op in pairs if home[op] == rank]
+        sends = [f"send {source} to {home[op]}" for source, op in pairs if home[source] == rank]
+        actions += [" and ".join(receives + sends)] * bool(receives + sends)
+        actions += [f"run {op}" for op in able if home[op] == rank]
+        made |= {*able}
+    return actions
+
+
 def only_the_example(orders: list[str], needs: dict[str, str], rank: int) -> list[str]:
     """Return the results of the examples."""
     return ["run 0F0", "send 0F0 to 1", "receive 1B0 from 1", "run 0B0"]
@@ -132,6 +158,7 @@ WRONG: list[tuple[Any, ...]] = [
     ("lab16.t4", program("as-it-comes"), "as-it-comes", "1F1B with 2 devices and 2 microbatches", "send 0F1 to 1", "send 1B0 to 0"),
     ("lab16.t4", program("receives-ahead"), "receives-ahead", "1F1B with 2 devices and 1 microbatch", "receive 1B0 from 1"),
     ("lab16.t4", program("even-and-odd"), "even-and-odd"),
+    ("lab16.t4", program("joins-by-its-own-line"), "joins-by-its-own-line"),
     ("lab16.t4", program("sends-at-the-end"), "sends-at-the-end"),
     ("lab16.t4", program("no-messages"), "no-messages", "rank 0 runs 0B0", "1B0"),
     ("lab16.t4", program("one-way"), "one-way"),
@@ -141,6 +168,7 @@ WRONG: list[tuple[Any, ...]] = [
     ("lab16.t4", program("operation-by-operation"), "operation-by-operation"),
     ("lab16.t4", rewritten(OTHER_WAY_ROUND), "deadlock", "with 3 devices", "rank 2 waits at"),
     ("lab16.t4", in_turn_of_ranks, "longer", "could start at"),
+    ("lab16.t4", lambda *given: joined(in_turn_of_ranks(*given)), "longer", " and ", "could start at"),
     ("lab16.t4", changed(lambda plan, rank: plan[:-1]), "missing-operation", "rank 0 never runs 0B0"),
     ("lab16.t4", changed(lambda plan, rank: [each for each in plan if "send" not in each]), "not-sent", "rank 0 never sends 0F0"),
     ("lab16.t4", changed(lambda plan, rank: [each for each in plan if "receive" not in each]), "before-its-input", "0B0", "1B0"),
@@ -156,6 +184,8 @@ WRONG: list[tuple[Any, ...]] = [
     ("lab16.t4", with_entry(0, "run 1F0"), "another-rank", "the line of rank 1"),
     ("lab16.t4", with_entry(0, "run 9F9"), "unknown-operation", "9F9"),
     ("lab16.t4", with_entry(0, "wait for 1"), "not-an-action", "'wait for 1'"),
+    ("lab16.t4", with_entry(2, "send 0F0 to 1 and send 0F0 to 1"), "sent-twice", "sends 0F0 twice"),
+    ("lab16.t4", changed(lambda plan, rank: [" and ".join(plan)] if rank else plan), "joined-operation", "'run 1F0'"),
     ("lab16.t4", rewritten(('raise ValueError("these orders cannot run")', "return actions")), "not-refused"),
     ("lab16.t4", changed(lambda plan, rank: "; ".join(plan)), "not-a-list", "run 0F0; run 0B0"),
     ("lab16.t4", changed(lambda plan, rank: {*plan}), "not-a-list"),
@@ -175,6 +205,8 @@ RIGHT: list[tuple[str, Any]] = [
     ("lab16.t3", ("send 0F2 to 1", "send 1F1 to 2", "send 2B0 to 1")),
     ("lab16.t4", rewritten()),
     ("lab16.t4", as_soon_as_made),
+    ("lab16.t4", with_joined_rounds),
+    ("lab16.t4", changed(lambda plan, rank: joined(plan))),
     ("lab16.t4", changed(lambda plan, rank: tuple(plan))),
     ("lab16.t4", changed(lambda plan, rank: iter(plan))),
 ]
@@ -238,6 +270,21 @@ def test_the_worked_solution_connects_every_schedule_with_one_copy_of_the_weight
     lines, needs = [" ".join(map(str, order)) for order in schedule.orders], inputs_from_others(schedule)
     plans = [solutions_of("lab16")["lab16.t4"](lines, needs, rank) for rank in range(4)]
     assert judge_plans(read_plans(plans), lines, needs).passed
+
+
+@in_turn("twist", [twist.name for twist in TASKS["lab16.t4"].instance(None).data.twists])
+def test_joined_messages_pass_under_every_twist(twist: str) -> None:
+    build = TASKS["lab16.t4"].instance(None).data
+    mine = build.with_twist(next(each for each in build.twists if each.name == twist))
+    assert mine.check(changes()["lab16.t4", twist](with_joined_rounds)).passed
+
+
+@in_turn("name, ends", [("gpipe", True), ("1f1b", True), ("eager-1f1b", False), ("zb-h2", False), ("interleaved", False)])
+def test_a_send_joined_with_the_next_receive_is_enough_for_gpipe_and_1f1b_alone(name: str, ends: bool) -> None:
+    lines = lines_of_schedule(name, 4, 8)
+    needs = inputs_from_others(Schedule.parse("\n".join(lines)))
+    plans = [joined(plan) for plan in as_it_comes(lines, needs)]
+    assert judge_plans(read_plans(plans), lines, needs).passed == ends
 
 
 @in_turn("name, dead", [("gpipe", False), ("1f1b", True)])

@@ -1,12 +1,13 @@
 """The coding task ("build") of lab 16, lists of actions: judge, cases, known mistakes, examples and changed tasks ("twists").
 
 An action runs an operation, sends its output, or receives an input. A send waits until the other rank receives, and a receive waits until
-the other rank sends.
+the other rank sends. Messages that are joined in one entry of a list start together.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import chain, groupby
 from typing import Any
 
 import numpy as np
@@ -19,10 +20,12 @@ from hybridlab.course.checking.maps import REVERSED, Map, like, of_value, one_wa
 from hybridlab.course.checking.twists import Example, Twist
 from hybridlab.course.labs.lab07.executors import lines_of_schedule, order_by_chance
 from hybridlab.errors import Deadlock, HybridLabError
-from hybridlab.schedule import Action, Schedule, inputs_from_others, read_action
+from hybridlab.schedule import Action, Schedule, inputs_from_others, read_actions, written_actions
+from hybridlab.schedule.actions import AND
 from hybridlab.schedules import REGISTRY
 
-Plans = list[list[Action]]  # for each rank, its list of actions
+Entry = tuple[Action, ...]  # an action, or messages that start together
+Plans = list[list[Entry]]  # for each rank, the entries of its list
 Fault = tuple[str, str]  # the code of a fault, and the sentence for the student
 MOST_NAMED = 4  # a sentence about a circle names at most this number of ranks
 WAITS = {"send": "until rank {peer} receives it", "receive": "until rank {peer} sends it"}
@@ -38,14 +41,14 @@ def read_plans(result: Any) -> Plans:
     return [_read_plan(rank, plan) for rank, plan in enumerate(result)]
 
 
-def _read_plan(rank: int, plan: Any) -> list[Action]:
+def _read_plan(rank: int, plan: Any) -> list[Entry]:
     if plan is None:
         raise HybridLabError(f"for rank {rank} the function returns None: does it end in return?", "returns-nothing")
     values = plain_values(plan)
     if not isinstance(values, list) or isinstance(values, Unordered):
         wanted = "the function returns the list of actions of one rank, such as ['run 0F0', 'send 0F0 to 1']"
         raise HybridLabError(f"{wanted}, not {short_repr(plan)}", "not-a-list")
-    return [read_action(value) for value in values]
+    return [read_actions(value) for value in values]
 
 
 def judge_plans(plans: Plans, orders: list[str], needs: dict[str, str]) -> Feedback:
@@ -89,8 +92,8 @@ def starts_alone(lines: Sequence[Sequence[str]], needs: Mapping[str, str]) -> di
     return starts
 
 
-def last_actions(plans: Plans) -> list[Action]:
-    """Return for each rank the action at which the rank waits for ever. For a rank that does not wait, return its last action."""
+def last_entries(plans: Plans) -> list[Entry]:
+    """Return for each rank the entry at which the rank waits for ever. For a rank that does not wait, return its last entry."""
     clock = Clock(plans)
     clock.run()
     return [clock.standing(rank) for rank in range(len(plans))]
@@ -100,28 +103,30 @@ def last_actions(plans: Plans) -> list[Action]:
 class Clock:
     """A simulation of the lists of all ranks. Each operation takes 1 ms, and messages take no time.
 
-    A send waits until the other rank receives, and a receive waits until the other rank sends.
+    A send waits until the other rank receives, and a receive waits until the other rank sends. The messages of one entry start together.
+    A rank goes on when all messages of the entry have ended.
 
     Parameters
     ----------
-    plans : list of list of Action
-        The actions of each rank.
+    plans : list of list of tuple of Action
+        The entries of each rank's list.
     starts : dict
         The start of each operation in ms.
     stuck : list of int
         The ranks that wait for ever.
     waits : dict
-        For each rank, the actions at which it has waited, each with the time in ms when the wait ended.
+        For each rank, the entries at which it has waited, each with the time in ms when the wait ended.
     """
 
     plans: Plans
     starts: dict[str, float] = field(default_factory=dict)
     stuck: list[int] = field(default_factory=list)
-    waits: dict[int, list[tuple[Action, float]]] = field(default_factory=dict)
+    waits: dict[int, list[tuple[Entry, float]]] = field(default_factory=dict)
 
     def run(self) -> None:
         """Run the lists until all lists end, or until each rank with further actions waits."""
         self._now, self._at = [0.0] * len(self.plans), [0] * len(self.plans)
+        self._ended: list[dict[Action, float]] = [{} for _ in self.plans]  # of each rank's entry, the messages that have ended, and when
         self.waits = {rank: [] for rank in range(len(self.plans))}
         moved = True
         while moved:
@@ -129,61 +134,71 @@ class Clock:
         self.stuck = [rank for rank, plan in enumerate(self.plans) if self._at[rank] < len(plan)]
 
     def _go_on(self, rank: int) -> bool:
-        """Run the actions of a rank until the rank waits or its list ends. Return whether the rank ran any action."""
-        before = self._at[rank]
-        while (action := self._next(rank)) is not None:
-            if action.verb == "run":
-                self.starts[action.op] = self._now[rank]
+        """Go through the entries of a rank until the rank waits or its list ends. Return whether an entry or a message has ended."""
+        moved = False
+        while entry := self._entry(rank):
+            if entry[0].verb == "run":
+                self.starts[entry[0].op] = self._now[rank]
                 self._now[rank] += 1
-            elif not self._meets(rank, action):
-                break
             else:
-                self._at[action.peer] += 1
+                met = [self._meets(rank, action) for action in self._left(rank)]
+                moved = moved or any(met)
+                if not all(met):
+                    break
+                self._wait(rank, entry)
             self._at[rank] += 1
-        return self._at[rank] > before
+            moved = True
+        return moved
 
-    def _next(self, rank: int) -> Action | None:
+    def _entry(self, rank: int) -> Entry:
+        """Return the entry to which a rank has come. Return an empty entry at the end of its list."""
         plan = self.plans[rank]
-        return plan[self._at[rank]] if self._at[rank] < len(plan) else None
+        return plan[self._at[rank]] if self._at[rank] < len(plan) else ()
+
+    def _left(self, rank: int) -> list[Action]:
+        """Return the messages of a rank's entry that have not ended."""
+        return [action for action in self._entry(rank) if action not in self._ended[rank]]
 
     def _meets(self, rank: int, action: Action) -> bool:
-        """Return whether both ranks of a message have come to the message.
-
-        If so, both ranks pass the message at the same time: the later of their two times.
-        """
-        verb = "receive" if action.verb == "send" else "send"
-        if self._next(action.peer) != Action(verb, action.op, rank):
+        """Return whether both ranks of a message have come to the message. If so, it ends for both when the later one has come."""
+        same = Action("receive" if action.verb == "send" else "send", action.op, rank)
+        if same not in self._left(action.peer):
             return False
         met = max(self._now[rank], self._now[action.peer])
-        for each, done in ((rank, action), (action.peer, Action(verb, action.op, rank))):
-            if self._now[each] < met:
-                self.waits[each].append((done, met))
-            self._now[each] = met
+        self._ended[rank][action] = self._ended[action.peer][same] = met
         return True
 
-    def standing(self, rank: int) -> Action:
-        """Return the action at which a rank waits for ever. For a rank that does not wait, return its last action."""
+    def _wait(self, rank: int, entry: Entry) -> None:
+        """Let a rank wait until the last message of its entry has ended."""
+        until = max(self._ended[rank].values())
+        if self._now[rank] < until:
+            self.waits[rank].append((entry, until))
+        self._now[rank] = until
+        self._ended[rank].clear()
+
+    def standing(self, rank: int) -> Entry:
+        """Return the entry at which a rank waits for ever. For a rank that does not wait, return its last entry."""
         return self.plans[rank][min(self._at[rank], len(self.plans[rank]) - 1)]
 
     def circle(self) -> str:
-        """Return a sentence that names the ranks that wait for each other in a circle, and their actions."""
+        """Return a sentence that names the ranks that wait for each other in a circle, and the message that each waits for."""
         rank, seen = self.stuck[0], list[int]()
         while rank not in seen:
             seen.append(rank)
-            rank = self.standing(rank).peer
+            rank = self._left(rank)[0].peer
         circle = seen[seen.index(rank) :]
         parts = []
         for each in circle[:MOST_NAMED]:
-            action = self.standing(each)
+            action = self._left(each)[0]
             parts.append(f"rank {each} waits at '{action}' {WAITS[action.verb].format(peer=action.peer)}")
         more = len(circle) - MOST_NAMED
         return "; ".join(parts) + (f"; {counted(more, 'more rank')} in the circle" if more > 0 else "")
 
     def reason(self, op: str) -> str:
         """Return a sentence about the last wait of a rank before its late operation ``op``."""
-        rank = next(rank for rank, plan in enumerate(self.plans) if Action("run", op) in plan)
-        action, until = max((wait for wait in self.waits[rank] if wait[1] <= self.starts[op]), key=lambda wait: wait[1])
-        return f"before this operation, rank {rank} waits at '{action}' until {until:g} ms"
+        rank = next(rank for rank, plan in enumerate(self.plans) if (Action("run", op),) in plan)
+        entry, until = max((wait for wait in self.waits[rank] if wait[1] <= self.starts[op]), key=lambda wait: wait[1])
+        return f"before this operation, rank {rank} waits at '{written_actions(entry)}' until {until:g} ms"
 
 
 def _fault_of_lists(plans: Plans, lines: list[list[str]], needs: Mapping[str, str]) -> Fault | None:
@@ -195,7 +210,7 @@ def _fault_of_lists(plans: Plans, lines: list[list[str]], needs: Mapping[str, st
     reader = {source: op for op, source in needs.items()}
     for rank, plan in enumerate(plans):
         left, done = list(lines[rank]), set[Action]()
-        for action in plan:
+        for action in chain.from_iterable(plan):
             if action.op not in home:
                 return "unknown-operation", f"rank {rank} has the action '{action}', but no line of `orders` has an operation {action.op}"
             check = {"run": _fault_of_run, "send": _fault_of_send, "receive": _fault_of_receive}[action.verb]
@@ -370,6 +385,11 @@ class Rounds:
         self.send(self.needs.get(op, ""))
         self.receive(op)
 
+    def join(self, rank: int) -> None:
+        """Join the messages between two operations in the list of a rank, so that they start together."""
+        parts = groupby(self.plans[rank], key=lambda text: text.startswith("run "))
+        self.plans[rank] = [text for runs, part in parts for text in (part if runs else [AND.join(part)])]
+
 
 def _by_rounds(rule: Rule) -> Callable[..., Any]:
     """Return a program that applies a rule in each round until all operations are in the lists."""
@@ -416,6 +436,13 @@ def _receives_ahead(rounds: Rounds, line: list[str]) -> None:
 
 def _by_even_and_odd(rounds: Rounds, line: list[str]) -> None:
     (_receives_ahead if line and rounds.home[line[0]] % 2 else _by_its_own_line)(rounds, line)
+
+
+def _joins_by_its_own_line(rounds: Rounds, line: list[str]) -> None:
+    """Add the actions of one line. Each send starts together with the next receive."""
+    _by_its_own_line(rounds, line)
+    for rank in {rounds.home[op] for op in line}:
+        rounds.join(rank)
 
 
 def _sends_at_the_end(rounds: Rounds, line: list[str]) -> None:
@@ -491,6 +518,12 @@ MISTAKES = (
         },
     ),
     KnownMistake(
+        "joins-by-its-own-line",
+        "each rank joins its send with its next receive, but looks only at its own line: where the other rank receives later, the sender "
+        "still waits, and nobody runs its next operation meanwhile",
+        partial(_of_each_rank, _joins_by_its_own_line),
+    ),
+    KnownMistake(
         "sends-at-the-end",
         "your ranks send all outputs at the end, but other ranks need them earlier",
         partial(_of_each_rank, _sends_at_the_end),
@@ -508,7 +541,8 @@ MISTAKES = (
     ),
     KnownMistake(
         "sends-first",
-        "in your rounds all ranks send before they receive: put a message into both lists before the next message",
+        "in your rounds all ranks send before they receive: put a message into both lists before the next message, or join the messages "
+        "of the round",
         _by_rounds(_sends_first),
     ),
     KnownMistake(
@@ -540,10 +574,10 @@ def _of_messages(apply: Change, undo: Change) -> Map:
 
     def changed(entry: Any, change: Change, case: tuple[Any, ...]) -> Any:
         try:
-            action = read_action(entry)
+            actions = read_actions(entry)
         except HybridLabError:
             return entry  # the judge reports entries that are not actions
-        return entry if action.verb == "run" else str(change(action, case))
+        return entry if actions[0].verb == "run" else written_actions(change(action, case) for action in actions)
 
     return Map(
         lambda plan, case: _with_entries(plan, lambda entry: changed(entry, apply, case)),
@@ -569,11 +603,17 @@ def _from_0(action: Action, case: tuple[Any, ...]) -> Action:
 
 
 def _as_tuple(text: str) -> tuple[Any, ...]:
-    action = read_action(text)
-    return action[:2] if action.verb == "run" else tuple(action)
+    tuples = tuple(action[:2] if action.verb == "run" else tuple(action) for action in read_actions(text))
+    return tuples if len(tuples) > 1 else tuples[0]
 
 
 def _as_text(entry: Any) -> str:
+    if isinstance(entry, (list, tuple)) and entry and all(isinstance(part, (list, tuple)) for part in entry):
+        return AND.join(map(_action_as_text, entry))
+    return _action_as_text(entry)
+
+
+def _action_as_text(entry: Any) -> str:
     lengths = {"run": 2, "send": 3, "receive": 3}
     if not isinstance(entry, (list, tuple)) or not entry or len(entry) != lengths.get(str(entry[0])):
         refuse(entry, "tuples such as ('run', '1F0') and ('send', '0F0', 1)")
@@ -620,7 +660,8 @@ TWISTS = (
     ),
     Twist(
         "tuples",
-        "an action is a tuple: `('run', operation)`, `('send', operation, number)` or `('receive', operation, number)`",
+        "an action is a tuple: `('run', operation)`, `('send', operation, number)` or `('receive', operation, number)`; joined messages "
+        "are a tuple of such tuples",
         result=of_value(lambda plan: _with_entries(plan, _as_tuple), lambda plan: _with_entries(plan, _as_text)),
     ),
 )

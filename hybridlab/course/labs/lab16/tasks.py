@@ -18,12 +18,12 @@ from hybridlab.course.labs.lab16.rendezvous import (
     TWISTS,
     as_it_comes,
     judge_plans,
-    last_actions,
+    last_entries,
     orders_to_connect,
     read_plans,
 )
 from hybridlab.errors import HybridLabError
-from hybridlab.schedule import Schedule, inputs_from_others, read_action
+from hybridlab.schedule import Schedule, inputs_from_others, read_actions, written_actions
 from hybridlab.schedules import build
 from hybridlab.simulation import simulate
 
@@ -142,16 +142,17 @@ def who_waits_for_whom(answer: Any) -> Feedback:
     lines = lines_of_schedule("1f1b", RANKS, MICROBATCHES)
     needs = inputs_from_others(Schedule.parse("\n".join(lines)))
     plans = read_plans(as_it_comes(lines, needs))
-    for rank, (text, stands) in enumerate(zip(texts, last_actions(plans), strict=True)):
-        action = read_action(require_text(text, "an action", "send 0F1 to 1"))
-        if action.verb == "run":
-            return wrong("runs", f"rank {rank} does not wait at '{action}' for ever: an operation ends, so name a send or a receive")
-        if action not in plans[rank]:
-            raise HybridLabError(f"'{action}' is not in the list of rank {rank}", "not-in-the-list")
-        if plans[rank].index(action) < plans[rank].index(stands):
-            return wrong("gets-past", f"rank {rank} gets past '{action}': rank {action.peer} comes to this message, too")
-        if action != stands:
-            return wrong("never-gets-there", f"rank {rank} never gets to '{action}': it waits for ever at an earlier action")
+    for rank, (text, stands) in enumerate(zip(texts, last_entries(plans), strict=True)):
+        entry = read_actions(require_text(text, "an action", "send 0F1 to 1"))
+        words = written_actions(entry)
+        if entry[0].verb == "run":
+            return wrong("runs", f"rank {rank} does not wait at '{words}' for ever: an operation ends, so name a send or a receive")
+        if entry not in plans[rank]:
+            raise HybridLabError(f"'{words}' is not in the list of rank {rank}", "not-in-the-list")
+        if plans[rank].index(entry) < plans[rank].index(stands):
+            return wrong("gets-past", f"rank {rank} gets past '{words}': rank {entry[0].peer} comes to this message, too")
+        if entry != stands:
+            return wrong("never-gets-there", f"rank {rank} never gets to '{words}': it waits for ever at an earlier action")
     return right("ranks 1 and 2 send to each other, and neither receives; rank 0 waits because rank 1 does not go on")
 
 
@@ -170,5 +171,5 @@ build_task(
         PartialCredit("free of deadlocks, but longer than the order alone", 0.5, ("longer",)),
         PartialCredit("right for all orders that can run", 0.75, ("not-refused",)),
     ],
-    lesson="all ranks put the messages into one common order, so no circle of ranks can wait, and no operation starts later than it must",
+    lesson="the lists of all ranks fit together, so no circle of ranks can wait, and no operation starts later than it must",
 )(judge_plans)
