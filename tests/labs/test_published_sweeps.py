@@ -10,8 +10,8 @@ import pytest
 from cases import in_turn
 from oracle import Setting, nodes, peaks, times, works
 
-from hybridlab import Sweep, UnsupportedSize, build, formulas
-from hybridlab.course.published import SWEEPS
+from hybridlab import HybridLabError, Sweep, UnsupportedSize, build, formulas, plot
+from hybridlab.course.published import SWEEPS, real_links
 from hybridlab.course.published.sweeps import SIX_LINES, not_drawn
 
 Row = dict[str, Any]
@@ -186,12 +186,25 @@ def test_recomputing_lengthens_the_input_gradient_alone(tables: dict[str, Sweep]
         assert row["backward"] * row["weight_share"] == pytest.approx(row["forward"])
 
 
-def test_the_program_refuses_interleaved_at_as_many_microbatches_as_devices(tables: dict[str, Sweep]) -> None:
+def test_the_program_refuses_interleaved_with_a_warm_up_longer_than_the_forwards(tables: dict[str, Sweep]) -> None:
     lacking = {name: sum(map(not_drawn, table)) for name, table in tables.items()}
-    # One size of "strong_scaling", four of "microbatches" and five of "latency", each at every latency.
-    assert lacking == {**dict.fromkeys(COUNTS, 0), "strong_scaling": 3, "microbatches": 4 * 3, "latency": 5 * 6}
+    # One size of "strong_scaling", three of "microbatches" and four of "latency", each at every latency. 2 devices are drawn.
+    assert lacking == {**dict.fromkeys(COUNTS, 0), "strong_scaling": 3, "microbatches": 3 * 3, "latency": 4 * 6}
     ran = next(row for row in tables["strong_scaling"] if not_drawn(row) and row["p2p"] == 0)
     assert ran["makespan"] == (32 + 31 / 2) * 37.5  # Narayanan et al., arXiv 2104.04473, sec. 2.2.2
+
+
+def test_each_plot_has_a_mark_for_each_real_link_on_its_axis(tables: dict[str, Sweep]) -> None:
+    """A message of 2 x 4096 x 4096 bytes: two regions of a cloud, 30 ms and 54 ms more at 5 Gb/s, are beyond the 32 ms of the axis."""
+    table = tables["latency"].where(devices=8)
+    figure = real_links(50).mark(plot.panels(table, "p2p", "bubble_ratio", panels="microbatches_per_device"))
+    nbytes, rates = 2 * 4096 * 4096, (240e9, 25e9, 25e9, 11.3e9 / 8)
+    for axes in figure.axes[1:]:
+        places = [line.get_xdata()[0] for line in axes.lines if line.get_xdata()[0] == line.get_xdata()[-1]]
+        assert places == pytest.approx([1e3 * nbytes / rate + more for rate, more in zip(rates, (0.0118, 0.0224, 0.2, 1), strict=True)])
+    assert "two regions" not in repr(figure)
+    with pytest.raises(HybridLabError, match="figure"):
+        real_links(50).mark(table)
 
 
 @each_sweep

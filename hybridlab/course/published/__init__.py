@@ -6,6 +6,7 @@
 - ``report`` has the numbers that a report on hybrid training prints, and the rules by which the report computes them.
 - ``benchmarks`` has the last tables of this report.
 - ``sweeps`` has the settings of eight sweeps of schedules.
+- ``links`` has the time of a message on real links, to be shown beside these sweeps.
 - ``zero_bubble`` has measured times of operations, and the bubble rates computed from them.
 - ``large_runs`` has iteration times of large runs.
 
@@ -20,6 +21,7 @@ Step | R0(S0) | R1(S1)
 """
 
 from hybridlab.course.published import benchmarks, report, zero_bubble
+from hybridlab.course.published.links import RealLinks, real_links
 from hybridlab.course.published.ring import PublishedRing, published_ring
 from hybridlab.course.published.simulator import Simulation, simulator
 from hybridlab.course.published.sweeps import SWEEPS, PublishedSweep, not_drawn
@@ -32,6 +34,7 @@ __all__ = [
     "LostForwards",
     "PublishedRing",
     "PublishedSweep",
+    "RealLinks",
     "Simulation",
     "StepGrid",
     "benchmarks",
@@ -39,6 +42,7 @@ __all__ = [
     "lost_forwards",
     "not_drawn",
     "published_ring",
+    "real_links",
     "report",
     "simulator",
     "step_grid",

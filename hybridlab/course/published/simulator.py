@@ -21,6 +21,8 @@ from hybridlab.errors import HybridLabError
 from hybridlab.mesh import Mesh
 from hybridlab.wire import Single
 
+# The program imports these modules and no others. Claims about threads and queues are compared with them.
+MODULES = ("numpy", "time")
 LEARNING_RATE = 0.01  # the learning rate of the program
 POINTS, POINTS_SEED = 300, 42  # number of points in the accuracy check, and the seed for them
 # The program sets no seed, so its published run cannot be repeated. With the seed below, four results round to the published numbers: the
