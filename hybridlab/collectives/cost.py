@@ -133,9 +133,9 @@ def least_factors(ranks: int) -> Factors:
     """Return the lower bounds of the three cost factors with D ranks: ceil(log2(D)), 2(D-1)/D and (D-1)/D.
 
     Each bound holds for every algorithm in which only ranks add, and a rank sends one message at a time. (A switch that adds needs fewer
-    bytes.) An algorithm that reaches one bound may not reach the other two. Latency: in each round, the number of ranks that know the data of a given rank at most doubles. Bytes: each rank must receive
-    and add the data of the other D-1 ranks. A parameter server is one more device, and receives from all ranks at the same time. Therefore
-    it needs only 2 latencies.
+    bytes.) An algorithm that reaches one bound may not reach the other two. Latency: in each round, the number of ranks that know the data
+    of a given rank at most doubles. Bytes: each rank must receive and add the data of the other D-1 ranks. A parameter server is one more
+    device, and receives from all ranks at the same time. Therefore it needs only 2 latencies.
 
     Parameters
     ----------
