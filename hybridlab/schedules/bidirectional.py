@@ -60,7 +60,7 @@ def chimera(devices: int, microbatches: int, chunks: int) -> Ints:
     "dualpipe-v",
     title="DualPipeV",
     summary="stages folded into a V; in the steady state every forward is overlapped with the backward of the other chunk",
-    source="DeepSeek-AI, DeepSeek-V3, arXiv 2412.19437, sec. 3.2.1; cut in half as in its published program",
+    source="Sea AI Lab, 2025 (cut-in-half), from DualPipe, DeepSeek-AI, arXiv 2412.19437; the order of DeepSeek's public program",
     placement="folded",
     fewest_chunks=2,
     min_microbatches_per_device=2,

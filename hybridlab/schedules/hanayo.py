@@ -15,7 +15,7 @@ FREE, TAKEN = b"\0", b"\1"  # a slot is one byte, because bytearray.find is a fa
     "hanayo",
     title="Hanayo",
     summary="microbatches run down and up the devices in waves; groups of K repeat one pattern, one after the other",
-    source="Liu et al., SC 2023, arXiv 2308.15762; one group of K microbatches is theirs, more are that group repeated",
+    source="Liu et al., SC 2023, arXiv 2308.15762; the order of a public program, which repeats the paper's group of K microbatches",
     placement="folded",
     fewest_chunks=2,
     chunk_step=2,
