@@ -29,8 +29,8 @@ def v_half(devices: int, microbatches: int, chunks: int) -> Ints:
     """Return the slots of V-Half, shape (3, 2 * devices, microbatches): see :func:`limited_memory_slots` with part 2.
 
     Take K devices and M microbatches. Microbatches enter as early as the memory allows. For M >= K the peak is that of ceil((K+2)/2)
-    microbatches on a whole device. On their page the authors print floor((K+2)/2), which is equal for even K. For odd K the peak here is one
-    microbatch more, and this makes the bubble shorter. If F, I and W take equally long, the bubble is at most half of the bubble of 1F1B.
+    microbatches on a whole device. On their page the authors print floor((K+2)/2), which is equal for even K. For odd K the peak here is
+    one microbatch more, and this makes the bubble shorter. If F, I and W take equally long, the bubble is at most half of 1F1B's.
 
     Examples
     --------

@@ -39,15 +39,6 @@ LINKS: Mapping[str, Link] = MappingProxyType(
 )
 
 
-def message_times() -> Mapping[str, float]:
-    """Return the time of a message of :data:`NBYTES` bytes in ms, by the name of the link.
-
-    >>> round(message_times()["InfiniBand of an A100"], 2)
-    1.36
-    """
-    return {name: 1e3 * (link.latency + NBYTES / link.bandwidth) for name, link in LINKS.items()}
-
-
 @dataclass(frozen=True, repr=False)
 class RealLinks:
     """The times of a message on real links, in ms and in forwards. The value prints as a table.
@@ -60,10 +51,15 @@ class RealLinks:
 
     forwards: tuple[float, ...]
 
+    @property
+    def times(self) -> Mapping[str, float]:
+        """The time of a message of :data:`NBYTES` bytes in ms, by the name of the link."""
+        return {name: 1e3 * (link.latency + NBYTES / link.bandwidth) for name, link in LINKS.items()}
+
     def __repr__(self) -> str:
         head = "".join(f"{f'F = {forward:g}':>11}" for forward in self.forwards)
         lines = [f"a message of {NBYTES / 1e6:.0f} MB{'ms':>17}{head}"]
-        for name, time in message_times().items():
+        for name, time in self.times.items():
             shares = "".join(f"{time / forward:9.3f} F" for forward in self.forwards)
             lines.append(f"{name:27}{time:8.2f}{shares}")
         run = RUNS[0]
@@ -85,7 +81,7 @@ class RealLinks:
         if not isinstance(figure, Picture):
             raise HybridLabError(f"mark needs a figure of hybridlab.plot, not {short_repr(figure)}", "wrong-type")
         plots = [axes for axes in figure.axes if axes.axison]
-        inside = {name: time for name, time in message_times().items() if time <= plots[0].get_xlim()[1]}
+        inside = {name: time for name, time in self.times.items() if time <= plots[0].get_xlim()[1]}
         for axes in plots:
             for time in inside.values():
                 axes.axvline(time, color="#59636E", linewidth=0.7, linestyle=(0, (1, 1.5)), zorder=0.5)
