@@ -40,14 +40,15 @@ CONCEPT_CLAIMS = (
     ),
     Claim(
         2, REPORT, "abstract", "Communication takes 15 to 20 % of the training time.", "depends",
-        "With the report's own times the all-reduce takes a few percent of a step, and the report derives no larger share anywhere.",
+        "The share follows from the number of microbatches, the number of replicas and the time of a ring step: it is in this range with "
+        "few microbatches or with many replicas, and far smaller in the report's own step under reading A.",
         printed=((15, 20),), unit="%", labs=(LAB_6, LAB_9),
     ),
     Claim(
         3, REPORT, "abstract", "A pipeline needs 30 to 40 % less memory than a run without one.", "depends",
-        "Compared with GPipe, the first stage saves 1 - K/M of its activations, which is in this range with 5 stages and 8 microbatches; "
-        "compared with one device that runs its microbatches one after the other, the first of two stages saves no activations, but half "
-        "of the weights and of the optimiser.",
+        "The activations of the first stage fall by 1 - K/M against GPipe, which is in this range with 5 stages and 8 microbatches; all "
+        "the memory falls by nothing up to more than three quarters, with the number of stages, the size of the microbatch, the "
+        "recomputation and what the claim compares with.",
         printed=((30, 40),), unit="%", labs=(LAB_3,),
     ),
     Claim(
@@ -64,8 +65,8 @@ CONCEPT_CLAIMS = (
     ),
     Claim(
         77, REPORT, "section 2.2", "Neither replicas alone nor stages alone are best; both together are better.", "depends",
-        "On exactly four GPUs two stages and two replicas are best under reading A if the replicas share the microbatches; otherwise four "
-        "replicas or four stages are faster.",
+        "On exactly four GPUs two stages and two replicas are best under reading A if the replicas share 8 microbatches and a ring step "
+        "takes 20 ms; in the other readings four replicas or four stages are better.",
         labs=(LAB_9,),
     ),
     Claim(
@@ -76,18 +77,20 @@ CONCEPT_CLAIMS = (
     ),
     Claim(
         6, REPORT, "section 2.3", "GPipe runs all forwards, then all backwards, and holds the activations of all microbatches.", "depends",
-        "The schedule here has this order; the published GPipe also recomputes activations, and then holds only those between the "
-        "stages.",
+        "It holds if nothing is recomputed; the published GPipe recomputes activations, and then holds only those between the stages.",
         sources=("huang2019gpipe",), labs=(LAB_2,),
     ),
     Claim(
         7, REPORT, "section 2.3", "1F1B has smaller bubbles than GPipe.", "depends",
-        "Under both schedules every device idles for (K-1)(F+B); 1F1B saves memory, not time.",
+        "With as many microbatches and equal stages both idle for (K-1)(F+B), and 1F1B never idles less if messages take time; 1F1B idles "
+        "less with as much memory if there are more microbatches than stages, with a slow first stage, and with forwards and backwards "
+        "that are slow on different stages.",
         sources=("narayanan2021megatron",), labs=(LAB_2, LAB_3),
     ),
     Claim(
         8, REPORT, "section 2.3", "The communication of a parameter server grows in proportion to the workers.", "depends",
-        "One central server receives and sends all gradients of every worker; several servers that share the work avoid this.",
+        "The bytes at one central server, and at all servers together, grow in proportion; if the servers share the gradients and their "
+        "number grows too, no server and no worker has more bytes with more workers.",
         labs=(LAB_4,),
     ),
     Claim(
@@ -97,8 +100,16 @@ CONCEPT_CLAIMS = (
         sources=("patarasuk2009bandwidth", "thakur2005optimization"), labs=(LAB_4,), fault="false statement",
     ),
     Claim(
-        10, REPORT, "section 2.3", "A ring takes 2(N-1) steps and uses the links as well as any all-reduce can.", "right",
-        "A ring takes exactly this number of hops, and no all-reduce can send fewer bytes.",
+        98, REPORT, "section 2.3", "A ring all-reduce is a sum that goes along the ring, and then a copy that goes along it.", "wrong",
+        "In a ring all-reduce all GPUs send at the same time, each another piece; if a sum and then a copy go from GPU to GPU, each of "
+        "2(N-1) messages has all the gradients, and even cut into small pieces they load a link more than a ring does.",
+        sources=("patarasuk2009bandwidth",), labs=(LAB_4,), fault="false statement",
+    ),
+    Claim(
+        10, REPORT, "section 2.3",
+        "A ring takes 2(N-1) steps and uses the links as well as any all-reduce can without help from the switch.", "right",
+        "A ring takes exactly this number of steps, and if only GPUs add, no all-reduce sends fewer bytes; if the switch adds (SHARP, "
+        "NVLS), a GPU sends its gradients only once.",
         sources=("patarasuk2009bandwidth",), labs=(LAB_4,),
     ),
     Claim(
@@ -108,13 +119,14 @@ CONCEPT_CLAIMS = (
     ),
     Claim(
         12, REPORT, "sections 3.2 and 4.2", "NVLink carries about 500 GB/s.", "wrong",
-        "An H100, which section 4.2 also names, sends 450 GB/s in each direction; no rate of an A100 is near 500 GB/s, not in one "
-        "direction, not in both together, and not as measured.",
+        "An A100 sends 300 GB/s in each direction and an H100 450 GB/s; no rate of either is 500 GB/s: not in one direction, not in both "
+        "together, not in NCCL's model, and not as measured.",
         printed=(500,), unit="GB/s", sources=("bang2023vtrain",), labs=(LAB_9,), fault="false statement",
     ),
     Claim(
         13, REPORT, "sections 3.2 and 4.2", "InfiniBand carries about 200 GB/s.", "depends",
-        "The eight HDR ports of a node together carry 200 GB/s; one port carries 200 gigabits a second, which is 25 GB/s.",
+        "The eight HDR ports of a node of A100s together send 200 GB/s; one port sends 200 gigabits a second, which is 25 GB/s, and the "
+        "ports of H100s are twice as fast.",
         printed=(200,), unit="GB/s", labs=(LAB_9,),
     ),
     Claim(
@@ -124,8 +136,14 @@ CONCEPT_CLAIMS = (
     ),
     Claim(
         15, REPORT, "section 3.3.1", "The speedup is nearly the number of devices.", "depends",
-        "The bubble alone lowers the speedup to a share M/(M+K-1), which is near one with many microbatches for each stage and far below "
-        "one with few; here 'nearly' means 80 %, as in the report's section 3.4.",
+        "The bubble lowers the speedup to a share M/(M+K-1), and the all-reduce lowers it further; 'nearly' means 80 % here, as in the "
+        "report's section 3.4, which two stages reach with one replica, or with two replicas of 8 microbatches each.",
+        labs=(LAB_6, LAB_9),
+    ),
+    Claim(
+        97, REPORT, "section 3.3.1", "The speedup is the time of one GPU divided by the time of all GPUs.", "depends",
+        "It is right if the one GPU does the same work; the report's own speedups divide by the time of a GPU that does a quarter of the "
+        "work under reading A, and half of it under reading B.",
         labs=(LAB_6, LAB_9),
     ),
     Claim(
@@ -136,9 +154,16 @@ CONCEPT_CLAIMS = (
     ),
     Claim(
         17, REPORT, "section 3.3.2", "In a well-configured system communication takes 15 to 25 % of the time.", "depends",
-        "The share follows from the number of replicas, the size of the gradients and the links; with the report's own times the share is "
-        "far smaller with two replicas, and in this range with eight.",
+        "The share follows from the number of microbatches, the number of replicas and the time of a ring step: with two replicas it is "
+        "in this range only with few microbatches and under reading B, with more replicas more often.",
         printed=((15, 25),), unit="%", labs=(LAB_6, LAB_9),
+    ),
+    Claim(
+        96, REPORT, "section 3.3.3", "The memory efficiency is the size of the model divided by the peak memory of one GPU, in percent.",
+        "depends",
+        "It is an efficiency, at most 100 %, if only the weights on this GPU count; the weights of a whole model can be many times the "
+        "memory of one GPU. The report never computes it.",
+        sources=("narayanan2021megatron", "korthikanti2023recomputation"), labs=(LAB_9,),
     ),
     Claim(
         18, REPORT, "section 3.3.3", "Activations, gradients and optimiser take 40 to 60 % of a GPU's memory.", "depends",
@@ -147,42 +172,54 @@ CONCEPT_CLAIMS = (
         labs=(LAB_9,),
     ),
     Claim(
-        19, REPORT, "section 3.3.4", "The time of a step is the time of computing plus the time of communication.", "wrong",
-        "The sum leaves out the bubble, which the report's own section 5.3 adds, and the sum ignores all overlap.",
-        labs=(LAB_6, LAB_9), fault="false statement",
+        19, REPORT, "section 3.3.4", "The time of a step is the time of computing plus the time of communication.", "depends",
+        "It holds if computing includes the bubble; the report's own section 5.3 counts only the busy time of a GPU as computing, and adds "
+        "the bubble as a third part.",
+        labs=(LAB_6, LAB_9),
     ),
     Claim(
         20, REPORT, "section 3.3.4", "A step takes 1 to 2 s for a typical model.", "depends",
-        "The claim holds for the report's own step; published steps of large models take up to a hundred times as long.",
+        "It holds for the report's own step, except under reading B if the replicas share 8 microbatches; published steps of large models "
+        "take up to a hundred times as long.",
         printed=((1, 2),), unit="s", sources=("narayanan2021megatron",), labs=(LAB_9,),
     ),
     Claim(
         21, REPORT, "section 3.4", "More than 80 % of the devices' time is used as the system grows.", "depends",
-        "The pipeline alone needs at least 4(K-1) microbatches for 80 %.",
+        "It holds for two stages with one replica, or with two replicas of 8 microbatches each, and fails with more stages or replicas; "
+        "the pipeline alone needs at least 4(K-1) microbatches for 80 %.",
         labs=(LAB_3, LAB_9),
     ),
     Claim(
         22, REPORT, "section 4.2, choice 1", "GPipe idles for 30 to 40 % of the time and 1F1B for 2 to 5 %.", "depends",
-        "At every size both schedules idle for the same share of the time: a third with few microbatches, 2 to 5 % with many.",
+        "It holds with as much memory, 2 equal stages, 32 microbatches and messages that take no time, because GPipe then drains after "
+        "every two microbatches; with as many microbatches and equal stages 1F1B never idles less.",
         printed=(_range(GPIPE_BUBBLE.printed), _range(ONE_F_ONE_B_BUBBLE.printed)), unit="%", labs=(LAB_3,),
     ),
     Claim(
         23, REPORT, "section 4.2, choice 1", "1F1B holds fewer activations at its peak than GPipe.", "depends",
-        "Under 1F1B stage s holds the activations of at most K - s microbatches; under GPipe it holds those of all microbatches.",
+        "Under 1F1B stage s holds the activations of at most K - s microbatches, under GPipe those of all microbatches; so the first "
+        "stage saves nothing unless there are more microbatches than stages.",
         labs=(LAB_3,),
     ),
     Claim(
         24, REPORT, "section 4.2, choice 2",
         "Latency grows as the logarithm of the number of GPUs, for a ring and for a parameter server.", "wrong",
-        "A ring pays the latency 2(N-1) times in sequence; a single server pays it twice, for any number of workers.",
+        "A ring pays the latency 2(N-1) times in sequence; a single server pays it twice if all messages travel at once, and 2N times if "
+        "they wait for each other.",
         sources=("thakur2005optimization",), labs=(LAB_4,), fault="false statement",
     ),
     Claim(
         25, REPORT, "section 4.2, choice 2", "A parameter server uses half of the available bandwidth, and a ring uses all of it.",
         "depends",
-        "A ring keeps every link busy; with a single server each of N workers uses 1/N of its own bandwidth, which is half with two "
-        "workers, and real rings reach about three quarters of the peak.",
+        "With a single server each of N workers uses 1/N of its own bandwidth, which is half with two workers, and the server uses half "
+        "of its own, because it receives all before it sends; a measured ring reaches about three quarters of the peak.",
         printed=(50, 100), unit="%", sources=("bang2023vtrain",), labs=(LAB_4,),
+    ),
+    Claim(
+        100, REPORT, "section 4.2, choice 2", "A ring scales to many GPUs excellently, and a parameter server scales poorly.", "depends",
+        "It holds for the bytes at one central server; servers that share the gradients carry hardly more bytes than a ring, and the "
+        "messages in sequence of a ring grow in proportion to the GPUs.",
+        sources=("patarasuk2009bandwidth",), labs=(LAB_4,),
     ),
     Claim(
         26, REPORT, "section 4.2, choice 3", "A global batch of 256 samples in microbatches of 32 makes 8 microbatches.", "depends",
