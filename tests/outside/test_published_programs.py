@@ -1,5 +1,6 @@
 """Test the published simulator against the programs themselves, for any size, and the stored runs against fresh ones."""
 
+import ast
 import json
 import re
 from itertools import product
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 from profiles import examples
 
 from hybridlab.course.published import Simulation, simulator
+from hybridlab.course.published.simulator import MODULES
 
 PROGRAM = "hybrid-simulator.txt"
 
@@ -32,6 +34,11 @@ def check(run: Simulation, theirs: object, printed: str) -> None:
     assert f"Prediction Accuracy: {run.accuracy:.2f}%" in printed
     assert run.weight_difference == pytest.approx(programs.apart(theirs), rel=1e-6)
     assert [" ".join(row) for row in run.timeline] == programs.timeline(theirs)
+
+
+def test_the_modules_are_all_that_the_program_imports() -> None:
+    imports = [node for node in ast.walk(ast.parse(programs.text_of(PROGRAM))) if isinstance(node, ast.Import | ast.ImportFrom)]
+    assert [name.name for node in imports for name in node.names] == list(MODULES)
 
 
 @examples(100)

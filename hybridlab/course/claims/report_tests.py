@@ -3,6 +3,7 @@
 from hybridlab.course.claims.claim import (
     LAB_2,
     LAB_3,
+    LAB_4,
     LAB_6,
     LAB_8,
     LAB_9,
@@ -23,33 +24,33 @@ from hybridlab.course.published.report import (
 
 REPORT = "report"  # the key of DOCUMENTS
 
-
-def _range(printed: tuple[float, ...]) -> tuple[float, float]:
-    """Return the two ends of a printed range as a pair."""
-    # A Figure stores the two ends of a range as a tuple of two numbers, but a Claim needs them as one pair within its tuple of numbers.
-    low, high = printed
-    return low, high
-
-
 # The formatter would put each argument on its own line, so the table ends with "fmt: skip". A printed number that also stands in a table
 # of the report is taken from the module with this table.
 TEST_CLAIMS = (
-    # Implementation, tests and benchmarks: sections 5 and 6
+    # Implementation: section 5
+    Claim(
+        78, REPORT, "sections 5.1, 5.4 and 5.5",
+        "The implementation runs 4 devices and 8 microbatches in threads, with queues, waiting times and a counter of memory.", "wrong",
+        "The printed program has another mesh and another number of microbatches, and it imports no module for threads or queues.",
+        printed=(4, 8), unit="(devices, then microbatches)", labs=(LAB_8,), fault="false statement",
+    ),
     Claim(
         29, REPORT, "section 5.2", "Rank 0 has a warm-up of 1 step, 6 pairs of a forward and a backward, and a cool-down of 2 steps.",
         "wrong",
-        "The order is right and the labels are wrong: the pair with the last forward also belongs to the steady state.",
-        printed=(1, 6, 2), labs=(LAB_2,), fault="false statement",
+        "The order of the operations is right, but the three lengths belong to two ways to count: a warm-up of 1 goes with 7 pairs, and "
+        "6 pairs go with a warm-up of 2.",
+        printed=(1, 6, 2), unit="(warm-up, pairs, cool-down)", labs=(LAB_2,), fault="false statement",
     ),
     Claim(
-        30, REPORT, "section 5.2", "Rank 1 has a warm-up of 1 step too.", "depends",
-        "The last stage has no warm-up and no cool-down: it waits for its first forward, and then runs the backward of each microbatch "
-        "right after the forward.",
-        printed=(1,), labs=(LAB_2,),
+        30, REPORT, "section 5.2", "Rank 1 has a warm-up of 1 step too, and a cool-down of 1 step.", "depends",
+        "If a pair begins with a forward, the last stage has no warm-up and no cool-down; if a pair begins with a backward, as PyTorch "
+        "counts, it has 1 of each.",
+        printed=(1, 1), unit="(warm-up, cool-down)", labs=(LAB_2,),
     ),
     Claim(
         31, REPORT, "section 5.3", "A backward takes 80 ms where a forward takes 50, 1.6 times as long.", "depends",
-        "By the number of operations a backward would take twice as long; measured on A100s it takes about 1.6 times as long.",
+        "Measured on A100s a backward takes about 1.6 times as long as a forward, but it has twice as many operations, and three times as "
+        "many if it computes the forward again.",
         printed=(50, 80), unit="ms", sources=("qi2024zero",), labs=(LAB_3,),
     ),
     Claim(
@@ -63,24 +64,37 @@ TEST_CLAIMS = (
         printed=ALL_REDUCE.printed, unit="ms", sources=("patarasuk2009bandwidth",), labs=(LAB_6, LAB_9),
     ),
     Claim(
+        99, REPORT, "section 5.3", "The time of the all-reduce is the size of the model divided by the bandwidth.", "depends",
+        "With two replicas it is exactly so, if the bandwidth is that of one direction; more replicas send almost twice the size of the "
+        "model, and the bandwidth of both directions together is twice as high.",
+        sources=("patarasuk2009bandwidth",), labs=(LAB_4,),
+    ),
+    Claim(
         34, REPORT, "section 5.3", "Filling the pipeline costs one forward, draining it one backward.", "depends",
-        "With the times of a stage, filling and draining together take (K-1)(F+B).",
+        "With the times of a stage, filling takes 50 ms and draining 80 ms; with the times of the whole model, each of the two stages "
+        "takes half as long.",
         printed=(*WARM_UP.printed, *COOL_DOWN.printed, *OVERHEAD.printed), unit="ms", labs=(LAB_3,),
     ),
     Claim(
         35, REPORT, "section 5.3", "One step takes 1210 ms.", "depends",
-        "1210 ms is (M+K-1)(F+B) plus the all-reduce, with the times of a stage, 8 microbatches for each replica and no overlap.",
+        "The step takes 1210 ms with the times of a stage and 8 microbatches for each replica; in the other readings it is shorter.",
         printed=TOTAL.printed, unit="ms", labs=(LAB_6, LAB_9),
     ),
     Claim(
         36, REPORT, "section 7.2.1", "The model leaves out the messages between the stages.", "right",
-        "The printed total does not include them, but test 4 adds 20 ms for them.",
+        "The printed total of 1210 ms has no time for messages, although test 4 adds 20 ms for them to the communication.",
         labs=(LAB_6, LAB_8),
     ),
+    # Tests and benchmarks: section 6
     Claim(
-        37, REPORT, "section 6.1, test 1", "The order begins with two forwards; then backwards and forwards alternate.", "right",
+        37, REPORT, "section 6.1, test 1", "The order begins with two forwards; then backwards and forwards alternate.", "depends",
         "This is the order of the first stage; the last stage begins with one forward.",
         labs=(LAB_2, LAB_9),
+    ),
+    Claim(
+        87, REPORT, "sections 6.1 and 7.4", "There are no data races, because the log is safe for threads.", "wrong",
+        "A safe log loses no line, but it makes no thread wait: without waiting, operations start before their inputs are there.",
+        labs=(LAB_8,), fault="false reason",
     ),
     Claim(
         38, REPORT, "section 6.1, test 2", "A single GPU takes 1040 ms for 8 microbatches.", "depends",
@@ -95,35 +109,66 @@ TEST_CLAIMS = (
     ),
     Claim(
         40, REPORT, "section 6.1, test 4", "Communication of 60 ms is 5 % of a step.", "depends",
-        "The claim holds if all 20 ms for the messages between the stages lengthen the step; in the simulation only half of the 20 ms do, "
-        "and the share of the all-reduce alone is smaller still.",
+        "The claim holds with the times of a stage and 8 microbatches for each replica, if all 20 ms for messages count; in a simulation "
+        "only half of them lengthen the step, and a shorter step has a larger share.",
         printed=TEST_4.printed, unit="%", labs=(LAB_6, LAB_9),
     ),
     Claim(
         41, REPORT, "section 6.1, test 5", "A run without a pipeline holds 80 units of activations and 1F1B 20, which saves 75 %.",
         "depends",
-        "The first stage holds 20 units under 1F1B and 80 under GPipe; one device with the whole model holds one microbatch at a time, "
-        "which takes 20 units.",
-        printed=(*MEMORY_WITHOUT.printed, *MEMORY_PEAK.printed, *MEMORY_SAVING.printed), labs=(LAB_3, LAB_9),
+        "The claim holds for the first stage, against GPipe with 8 microbatches for each replica, or against one device that runs 4 "
+        "microbatches of the whole model at once; microbatch by microbatch such a device holds no more than the first stage.",
+        printed=(*MEMORY_WITHOUT.printed, *MEMORY_PEAK.printed, *MEMORY_SAVING.printed), unit="(units without, units with, %)",
+        labs=(LAB_3, LAB_9),
     ),
     Claim(
-        42, REPORT, "section 6.2, benchmark 1", "With 2, 4, 8 and 16 microbatches a step takes longer and the speedup falls.", "wrong",
-        "The speedup divides a fixed 1040 ms by a growing amount of work, and only one row includes the bubble; for equal work the "
-        "speedup rises.",
-        # The printed numbers are first the times of all rows, then the speedups of all rows.
-        printed=(*(row.total for row in BENCHMARK_1), *(row.speedup for row in BENCHMARK_1)), unit="(ms, then times)", labs=(LAB_6, LAB_9),
-        fault="false statement",
+        91, REPORT, "section 6.1, test 5",
+        "The simulation saves more than the expected 30 to 40 % of the activations, because it interleaves perfectly.", "wrong",
+        "The order of the operations fixes how many microbatches a stage holds, so slow messages and unequal stages save as much as "
+        "perfect times.",
+        printed=((30, 40),), unit="%", labs=(LAB_3,), fault="false reason",
+    ),
+    Claim(
+        42, REPORT, "section 6.2, benchmark 1", "With 2, 4, 8 and 16 microbatches a step takes the printed times.", "wrong",
+        "Only the printed time with 8 microbatches includes the bubble, so no reading gives all four times.",
+        printed=tuple(row.total for row in BENCHMARK_1), unit="ms", labs=(LAB_6, LAB_9), fault="false statement",
+    ),
+    Claim(
+        131, REPORT, "section 6.2, benchmark 1", "With 2, 4, 8 and 16 microbatches the speedup of four GPUs falls.", "wrong",
+        "The report divides a fixed 1040 ms by the time of a growing amount of work; for equal work the speedup rises.",
+        printed=tuple(row.speedup for row in BENCHMARK_1), unit="times", labs=(LAB_6, LAB_9), fault="false statement",
+    ),
+    Claim(
+        101, REPORT, "section 6.2, benchmark 1", "The all-reduce takes 20 ms with 2 microbatches and 40 ms with more, a constant cost.",
+        "wrong",
+        "The cost does not depend on the number of microbatches: all rows have 40 ms with the ring step of section 5.3, and 20 ms with "
+        "that of benchmark 3.",
+        printed=tuple(row.communication for row in BENCHMARK_1), unit="ms", labs=(LAB_6,), fault="false statement",
     ),
     Claim(
         43, REPORT, "section 6.2, benchmark 1", "Communication takes a smaller share of the step with fewer microbatches.", "wrong",
         "The time of communication stays the same and the step grows with the number of microbatches, so the share falls.",
-        labs=(LAB_6, LAB_9), fault="false reason",
+        labs=(LAB_6, LAB_9), fault="false statement",
     ),
     Claim(
-        44, REPORT, "section 6.2, benchmark 2", "With 1, 2, 4 and 8 stages a step is shortest for 2 to 4 of them.", "wrong",
+        44, REPORT, "section 6.2, benchmark 2", "With 1, 2, 4 and 8 stages a step takes the printed times, longest at both ends.",
+        "wrong",
         "The report divides the steady state by the number of stages, but not the bubble; under both readings the time has no such "
         "minimum, and 8 stages need 8 GPUs, not 4.",
         printed=tuple(row.total for row in BENCHMARK_2), unit="ms", labs=(LAB_6, LAB_9), fault="false statement",
+    ),
+    Claim(
+        102, REPORT, "section 6.2, benchmarks 1 and 2",
+        "The tables print how long computing, filling, the steady state and draining take.", "depends",
+        "Computing fits both readings, filling and draining fit only the times of a stage, and the steady state fits only those of the "
+        "whole model, so the parts of one row do not belong together.",
+        labs=(LAB_6, LAB_9),
+    ),
+    Claim(
+        113, REPORT, "section 6.2, benchmark 2", "On four GPUs, 2 to 4 stages are best.", "depends",
+        "The claim holds on exactly four GPUs with 8 microbatches in all and a ring step of 20 ms; with 10 ms, or with 8 microbatches "
+        "for each replica, 1 stage is best, and with a GPU for each stage 8 are.",
+        printed=((2, 4),), unit="stages", labs=(LAB_6, LAB_9),
     ),
     Claim(
         45, REPORT, "section 6.2, benchmark 3", "With 1, 2, 4 and 8 replicas the all-reduce takes 0, 20, 60 and 140 ms.", "depends",
@@ -132,7 +177,8 @@ TEST_CLAIMS = (
     ),
     Claim(
         46, REPORT, "section 6.2, benchmark 3", "These all-reduces take 1.7, 4.9 and 11.5 % of a step.", "wrong",
-        "The third share is relative to a step of 1210 ms, which does not include the longer all-reduce.",
+        "The first two shares fit the times of a stage, but the third is relative to a step of 1210 ms, which does not include the longer "
+        "all-reduce.",
         printed=tuple(row.share for row in BENCHMARK_3[1:]), unit="%", labs=(LAB_6, LAB_9),  # one replica has no all-reduce
         fault="false statement",
     ),
