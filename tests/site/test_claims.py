@@ -11,6 +11,7 @@ from playwright.sync_api import Page, expect
 from visits import in_order
 
 from hybridlab.course.claims import CLAIMS, VERDICTS
+from hybridlab.course.claims.ledger import LEDGER
 
 CLAIMS_PAGE = "book/claims.html"
 GROUPS = """() => {
@@ -22,6 +23,7 @@ GROUPS = """() => {
     && !seen(document.getElementById(link.hash.slice(1))));
   return [...empty.map((each) => each.id || each.className), ...dead.map((link) => link.hash)];
 }"""
+ALL = len(CLAIMS)
 COUNT = {verdict: sum(claim.verdict == verdict for claim in CLAIMS.values()) for verdict in VERDICTS}
 
 
@@ -31,16 +33,16 @@ def shown(page: Page) -> list[str]:
 
 
 def the_keyboard_chooses_which_verdicts_are_shown(page: Page) -> None:
-    expect(page.locator(".claims-filter output")).to_have_text("76 of 76 claims are shown.")
+    expect(page.locator(".claims-filter output")).to_have_text(f"{ALL} of {ALL} claims are shown.")
     page.get_by_role("radio", name="all").focus()
     for verdict in VERDICTS:
         page.keyboard.press("ArrowRight")
         expect(page.get_by_role("radio", name=verdict)).to_be_focused()
-        expect(page.locator(".claims-filter output")).to_have_text(f"{COUNT[verdict]} of 76 claims are shown.")
+        expect(page.locator(".claims-filter output")).to_have_text(f"{COUNT[verdict]} of {ALL} claims are shown.")
         assert shown(page) == [verdict] * COUNT[verdict]
         assert empty_groups(page) == []
     page.keyboard.press("ArrowRight")
-    assert len(shown(page)) == 76
+    assert len(shown(page)) == ALL
     assert page.locator("article [hidden]").count() == 0
 
 
@@ -60,7 +62,7 @@ def a_link_to_a_hidden_claim_shows_it(page: Page) -> None:
     expect(page.locator("#claim-39")).to_be_hidden()
     page.locator("article ul a[href='#claim-39']").first.click()
     expect(page.locator("#claim-39")).to_be_in_viewport()
-    assert len(shown(page)) == 76
+    assert len(shown(page)) == ALL
 
 
 def a_link_to_a_place_in_a_hidden_section_shows_it(page: Page) -> None:
@@ -70,7 +72,7 @@ def a_link_to_a_place_in_a_hidden_section_shows_it(page: Page) -> None:
     name = inside.get_attribute("id")
     page.evaluate("(name) => { location.hash = name; }", name)
     expect(page.get_by_role("radio", name="all")).to_be_checked()
-    assert len(shown(page)) == 76
+    assert len(shown(page)) == ALL
 
 
 def a_group_that_stays_empty_is_seen(page: Page) -> None:
@@ -82,6 +84,29 @@ def a_group_that_stays_empty_is_seen(page: Page) -> None:
     page.get_by_role("radio", name="all").check()
 
 
+def the_readings_of_a_claim_unfold_by_keyboard(page: Page) -> None:
+    fold = page.locator("tr[data-verdict] details").first
+    expect(fold.locator("li").first).to_be_hidden()
+    fold.locator("summary").focus()
+    page.keyboard.press("Enter")
+    expect(fold.locator("li").first).to_be_visible()
+    readings = int(fold.locator("summary").inner_text().split()[0])
+    expect(fold.locator("li")).to_have_count(readings)
+
+
+def the_ledger_is_folded_and_leads_to_claims(page: Page) -> None:
+    ledgers = page.locator(".ledger details")
+    expect(ledgers).to_have_count(len(LEDGER.documents))
+    expect(page.locator(".ledger table").first).to_be_hidden()
+    page.get_by_role("radio", name="right").check()
+    for at, document in enumerate(LEDGER.documents):
+        ledgers.nth(at).locator("summary").click()
+        expect(ledgers.nth(at).get_by_role("rowheader")).to_have_count(len(LEDGER.of(document).statements))
+    page.locator(".ledger a[href='#claim-39']").first.click()
+    expect(page.locator("#claim-39")).to_be_in_viewport()
+    assert len(shown(page)) == ALL
+
+
 def test_the_filter(new_page: Any, files: str) -> None:
     questions = (
         the_keyboard_chooses_which_verdicts_are_shown,
@@ -89,6 +114,8 @@ def test_the_filter(new_page: Any, files: str) -> None:
         a_link_to_a_hidden_claim_shows_it,
         a_link_to_a_place_in_a_hidden_section_shows_it,
         a_group_that_stays_empty_is_seen,
+        the_readings_of_a_claim_unfold_by_keyboard,
+        the_ledger_is_folded_and_leads_to_claims,
     )
     in_order(new_page(files + CLAIMS_PAGE), questions)
 
@@ -109,9 +136,9 @@ def test_the_address_keeps_the_choice(new_page: Any, request: pytest.FixtureRequ
     "asked, rows, claim, kept",
     [
         *((f"?verdict={verdict}", COUNT[verdict], "", f"?verdict={verdict}") for verdict in ("right", "depends")),
-        ("?verdict=rihgt", 76, "", "?verdict=rihgt"),
-        ("?verdict=right#claim-39", 76, "#claim-39", "#claim-39"),  # which is not right
-        ("#claim-76", 76, "#claim-76", "#claim-76"),
+        ("?verdict=rihgt", ALL, "", "?verdict=rihgt"),
+        ("?verdict=right#claim-39", ALL, "#claim-39", "#claim-39"),  # which is not right
+        ("#claim-76", ALL, "#claim-76", "#claim-76"),
     ],
 )
 def test_an_address_brings_a_choice_and_a_claim(new_page: Any, server: str, asked: str, rows: int, claim: str, kept: str) -> None:
@@ -125,7 +152,7 @@ def test_an_address_brings_a_choice_and_a_claim(new_page: Any, server: str, aske
 def test_without_its_script_every_claim_is_shown_and_no_control(new_page: Any, server: str) -> None:
     tag = re.compile(r"<script[^>]*/claims\.js[^>]*></script>")
     page = new_page(server + CLAIMS_PAGE, edit=lambda text: tag.sub("", text))
-    assert len(shown(page)) == 76
+    assert len(shown(page)) == ALL
     assert page.locator(".claims-filter").count() == 0
 
 
@@ -142,8 +169,10 @@ def test_verdicts_can_be_told_without_colours(new_page: Any, files: str) -> None
 
 
 @pytest.mark.needs("axe")
-def test_the_tables_are_accessible_where_some_claims_are_hidden(new_page: Any, files: str) -> None:
+def test_the_tables_are_accessible_and_fit_a_narrow_page_where_some_claims_are_hidden(new_page: Any, files: str) -> None:
     page = new_page(files + CLAIMS_PAGE, width=360)
     page.get_by_role("radio", name="depends").check()
+    page.locator("article details").evaluate_all("(folds) => folds.forEach((fold) => { fold.open = true; })")
+    assert page.evaluate("document.documentElement.scrollWidth") <= 360
     thinned(page)
     assert not violations(page, "article")
