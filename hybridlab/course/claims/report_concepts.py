@@ -55,7 +55,7 @@ CONCEPT_CLAIMS = (
         107, REPORT, "section 2.1", "Models such as ResNets and Transformers are hard to fit into the memory of one GPU.", "depends",
         "It holds for large Transformers; ResNets and small Transformers fit into one A100, with their gradients, their optimiser and the "
         "outputs of a microbatch.",
-        sources=("he2016deep", "rajbhandari2020zero"), labs=(LAB_9,),
+        sources=("he2016deep", "rajbhandari2020zero"),
     ),
     Claim(
         4, REPORT, "section 2.1", "Data parallelism copies the model and averages gradients; pipeline parallelism cuts its layers.",
@@ -163,7 +163,7 @@ CONCEPT_CLAIMS = (
         "depends",
         "It is an efficiency, at most 100 %, if only the weights on this GPU count; the weights of a whole model can be many times the "
         "memory of one GPU. The report never computes it.",
-        sources=("narayanan2021megatron", "korthikanti2023recomputation"), labs=(LAB_9,),
+        sources=("narayanan2021megatron", "korthikanti2023recomputation"),
     ),
     Claim(
         18, REPORT, "section 3.3.3", "Activations, gradients and optimiser take 40 to 60 % of a GPU's memory.", "depends",
