@@ -89,8 +89,8 @@ RESULT_CLAIMS = (
     Claim(
         51, REPORT, "section 7.2.2", "The expected overhead was 7 % of a step and the observed one is 16 %, because of Python's lock.",
         "wrong",
-        "The bubble and the all-reduce already explain most of the observed overhead, 15 or 16 % of the step, and threads that sleep hold "
-        "no lock.",
+        "The bubble and the all-reduce explain all but 24 ms of the observed overhead, which is 15 or 16 % of the step, and threads that "
+        "sleep hold no lock.",
         printed=(7, 16), unit="%", labs=(LAB_3, LAB_8), fault="false reason",
     ),
     Claim(
