@@ -22,7 +22,7 @@ ROOT = Path(__file__).resolve().parents[2]
 PROGRAM = ROOT / "tests/engines/sweep_worker.py"
 BIN = Path(sys.executable).parent
 PATIENCE = 300  # seconds for a program that takes ten
-KINDS = ("serial", "processes", "mpi", "dask")
+KINDS = ("serial", "processes", "mpi", pytest.param("dask", marks=pytest.mark.slow))  # Dask takes as long to start as all others together
 RESULTS = ("makespan", "device_span", "bubble_ratio", "peak_activations")
 
 

@@ -293,6 +293,7 @@ def test_two_workers_cannot_talk_through_the_filter(
     assert (answers(mmap, 0, 9, 3, anonymous), answers(mmap, 0, 9, 3, anonymous | huge)) == (syscalls.ALLOW, syscalls.REFUSE)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [pytest.param(each, marks=pytest.mark.needs(program)) for each, program in SANDBOXES])
 @in_turn("rule", ["none", "flock", "fcntl", "inotify_init1", "utimensat"])
 def test_the_doctor_finds_each_way_to_talk(rule: str, name: str, request: pytest.FixtureRequest) -> None:

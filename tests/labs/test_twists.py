@@ -318,6 +318,7 @@ def test_the_source_of_the_library_fails(key: str, twist: Twist) -> None:
         assert with_last_twist(key).check(LIBRARY[key]).code not in ("passed", "not-your-own", "signature")
 
 
+@pytest.mark.slow
 @once_a_build
 def test_a_result_of_another_shape_gets_feedback(key: str, twist: Twist) -> None:
     for result in (None, 5, "x", [], {}, [[]], [None], [5], {"x": 5}, {5}, object(), [object()], float("nan"), (1, 2), iter([1])):

@@ -6,6 +6,7 @@ from collections import Counter
 from typing import Any
 
 import numpy as np
+import pytest
 from cases import in_turn, refusal
 from hypothesis import given
 from hypothesis import strategies as st
@@ -285,6 +286,7 @@ def test_a_mistake_is_found_in_another_form(code: str, program: Any) -> None:
     assert check("lab04.t7", program).code == code
 
 
+@pytest.mark.slow
 @in_turn("name", [twist.name for twist in BUILD.twists])
 def test_a_ring_is_judged_in_the_words_of_its_own_way(name: str) -> None:
     mine = BUILD.with_twist(next(twist for twist in BUILD.twists if twist.name == name))

@@ -351,6 +351,7 @@ def needed_by(name: str, orders: list[str]) -> set[str]:
     return direct.union(*(needed_by(each, orders) for each in direct))
 
 
+@pytest.mark.slow
 def test_operations_that_must_run_at_the_same_time_do_not_need_each_other() -> None:
     found = 0
     for case in TASKS["lab08.t5"].instance(None).data.public_cases:
