@@ -161,8 +161,8 @@ CONCEPT_CLAIMS = (
     Claim(
         96, REPORT, "section 3.3.3", "The memory efficiency is the size of the model divided by the peak memory of one GPU, in percent.",
         "depends",
-        "It is an efficiency, at most 100 %, if only the weights on this GPU count; the weights of a whole model can be many times the "
-        "memory of one GPU. The report never computes it.",
+        "It is an efficiency, at most 100 %, if only the weights on this GPU count, but the weights of a whole model can be many times "
+        "the memory of one GPU; the report never computes it.",
         sources=("narayanan2021megatron", "korthikanti2023recomputation"),
     ),
     Claim(
