@@ -1,22 +1,22 @@
-"""The 16 claims of the implementation notes and of the output of the published programs."""
+"""The claims of the implementation notes and of the output of the published programs."""
 
 from hybridlab.course.claims.claim import LAB_1, LAB_2, LAB_3, LAB_4, LAB_5, LAB_6, LAB_7, LAB_8, LAB_9, Claim
 
-# OUTPUT is a place in the report. NOTES and SIMULATOR are keys of DOCUMENTS.
-OUTPUT, NOTES, SIMULATOR = "program and its output", "notes", "simulator"
+# OUTPUT is a place in the report. NOTES, SIMULATOR and EVENT_LOG are keys of DOCUMENTS.
+OUTPUT, NOTES, SIMULATOR, EVENT_LOG = "program and its output", "notes", "simulator", "event log"
 
 # The formatter would put each argument on its own line, so the table ends with "fmt: skip".
 PROGRAM_CLAIMS = (
     Claim(
         61, "report", OUTPUT, "The program sends 2160 bytes in INT8.", "depends",
-        "The number counts the codes only; every message also needs a scale of 4 bytes.",
+        "It holds for the codes alone; every message also needs a scale of 4 bytes, so that 2448 bytes are sent.",
         printed=(2160,), unit="bytes", labs=(LAB_1, LAB_5, LAB_6),
     ),
     Claim(
-        62, "report", OUTPUT, "The weights of the replicas of each stage differ by some 0.0003.", "wrong",
+        62, "report", OUTPUT, "An all-reduce leaves small differences between the weights of the replicas of each stage.", "wrong",
         "After a correct all-reduce all ranks hold the same bits; here the rank that sends a chunk first holds its own unrounded numbers, "
         "and all other ranks hold the rounded numbers that they received.",
-        printed=(0.0003009646898135543, 0.0002646037610247731, 0.0002457082155160606), labs=(LAB_5, LAB_6),  # one for each stage
+        printed=(0.0003, 0.00026, 0.00025), labs=(LAB_5, LAB_6),  # one for each stage; the output has more digits
         fault="wrong program",
     ),
     Claim(
@@ -27,19 +27,21 @@ PROGRAM_CLAIMS = (
     ),
     Claim(
         64, NOTES, "section 3", "1F1B has smaller bubbles than GPipe.", "depends",
-        "The bubbles are equal at every size.",
+        "As for claims 7 and 22: 1F1B idles less if memory limits GPipe or if the first stage is slow; otherwise both idle equally, or "
+        "GPipe idles less because messages take time.",
         sources=("narayanan2021megatron",), labs=(LAB_2, LAB_3),
     ),
     Claim(
         65, NOTES, "section 3", "1F1B needs less memory for activations.", "depends",
-        "In the steady state each stage frees an activation before it takes the next.",
+        "It holds if there are more microbatches than stages; otherwise the first stage holds all microbatches, as in GPipe, and only "
+        "the later stages hold fewer.",
         labs=(LAB_3,),
     ),
     Claim(
         66, NOTES, "section 3",
         "In a ring the bytes that a GPU sends do not grow with the number of GPUs; with a parameter server they do.", "depends",
-        "The bytes of a GPU in a ring grow from one to two times the gradients and no further, while a server's bytes grow in proportion "
-        "to the GPUs; the latency of a ring does grow.",
+        "It holds for one server if growth up to a factor of 2 does not count; in a ring a GPU sends between one and two times the "
+        "gradients, and so does each of the GPUs that share the work of a server.",
         sources=("patarasuk2009bandwidth",), labs=(LAB_4,),
     ),
     Claim(
@@ -49,28 +51,31 @@ PROGRAM_CLAIMS = (
     ),
     Claim(
         68, NOTES, "sections 1 and 3", "One thread for each device, with queues between the stages, imitates the pipeline.", "depends",
-        "The claim holds if each thread follows its order and waits for its inputs; an order that ignores its inputs cannot run.",
+        "It holds if each thread follows the order of 1F1B and waits for its inputs; without waiting, operations start too early, and the "
+        "order of the published event log cannot run.",
         labs=(LAB_2, LAB_8),
     ),
     Claim(
-        69, NOTES, "section 3", "A ring step of 20 ms stands for a fast interconnect.", "depends",
-        "20 ms fits a gradient of nearly a gigabyte on one InfiniBand port; NVLink would carry ten times as much in this time.",
+        69, NOTES, "section 3",
+        "20 ms for a transfer between stages or for a step of the ring stand for a fast interconnect, beside 50 and 80 ms of computing.",
+        "depends",
+        "The notes give no size: 20 ms fit a message of half a gigabyte over one InfiniBand port, and one ten times as large over NVLink.",
         printed=(20,), unit="ms", sources=("bang2023vtrain",), labs=(LAB_6, LAB_9),
     ),
     Claim(
         70, NOTES, "section 2", "A node has 8 A100 or H100 GPUs, NVLink inside, and InfiniBand to other nodes.", "right",
-        "The vendor's own systems are built in this way.",
+        "The vendor's own systems are built in this way, with either GPU.",
         printed=(8,),
     ),
     Claim(
         71, NOTES, "section 2", "NCCL uses a ring for the all-reduce.", "depends",
-        "A ring is best for large messages and slow for small messages: for small messages NCCL chooses other algorithms, such as trees.",
+        "It holds for large messages; for small messages a ring is slow, and NCCL chooses other algorithms, such as trees.",
         labs=(LAB_4,),
     ),
     Claim(
-        72, SIMULATOR, "ring all-reduce", "After the program's ring all replicas hold the sum of their gradients.", "wrong",
-        "The all-gather starts one chunk too early and overwrites the sums: every chunk ends as the gradient of a single rank, divided "
-        "by D.",
+        72, EVENT_LOG, "comment on the ring", 'The ring is a "True" chunked all-reduce: all replicas end with the mean gradient.', "wrong",
+        "In both programs the all-gather starts one chunk too early and overwrites the sums: every chunk ends as the gradient of a single "
+        "rank, divided by the number of replicas.",
         labs=(LAB_4, LAB_7), fault="wrong program",
     ),
     Claim(
@@ -87,12 +92,63 @@ PROGRAM_CLAIMS = (
     ),
     Claim(
         75, SIMULATOR, "timeline of 1F1B", "With 3 stages and 6 microbatches 1F1B takes 8 time steps.", "depends",
-        "Each stage runs 12 operations, one in each step; the grid has one cell for a forward and a backward, and loses most forwards.",
+        "It holds if a step has room for a forward and a backward; with one operation in a step it takes 16 steps.",
         printed=(8,), unit="steps", labs=(LAB_2, LAB_6),
     ),
     Claim(
-        76, "event log", "event timeline", "The log of 144 events has every forward before its backward.", "wrong",
+        76, EVENT_LOG, "event timeline", 'The log of 144 events is "1F1B".', "wrong",
         "The second event of the log is a backward of stage 2, and three forwards of each replica are missing.",
         printed=(144,), unit="events", labs=(LAB_2, LAB_6), fault="wrong program",
+    ),
+    Claim(
+        103, NOTES, "section 3", "A transfer between two stages takes 20 ms in the simulation.", "wrong",
+        "The report says that no transfer is modelled, and its total of 1210 ms has room for none: transfers of 20 ms each make it "
+        "1370 ms, and 20 ms for all transfers of a pipeline make it 1220 ms.",
+        printed=(20,), unit="ms", labs=(LAB_9,), fault="false statement",
+    ),
+    Claim(
+        104, NOTES, "section 3", "Thread joins and a shared event log synchronise the devices.", "depends",
+        "A join waits until a thread has ended, so all pipelines end before the all-reduce; neither a join nor a log makes an operation "
+        "wait for its input.",
+        labs=(LAB_8,),
+    ),
+    Claim(
+        105, NOTES, "section 3", "Because of the microbatches, stages compute while they communicate.", "depends",
+        "It holds for a part of the messages between stages, although the simulation has none; the all-reduce starts after the last "
+        "backward, so no computing hides it.",
+        labs=(LAB_6, LAB_8),
+    ),
+    Claim(
+        106, NOTES, "section 3, and section 8.1 of the report", "1F1B frees an activation as soon as its backward has ended.", "right",
+        "GPipe does the same; 1F1B needs less memory because its backwards begin earlier.",
+        labs=(LAB_3,),
+    ),
+    Claim(
+        108, SIMULATOR, "performance report", "The step of 12 GPUs runs in 0.016619 seconds.", "wrong",
+        "The program measures how long one processor needs for its random numbers and additions, rank after rank; with 50 and 80 ms for "
+        "an operation the same step takes more than twenty times as long.",
+        printed=(0.016619,), unit="s", labs=(LAB_6,), fault="wrong program",
+    ),
+    Claim(
+        109, EVENT_LOG, "output", "A deterministic all-reduce leaves small differences between the replicas of each stage.", "wrong",
+        "As for claim 62: the program does leave such differences, but a correct all-reduce leaves none.",
+        printed=(0.000242, 0.000322, 0.000276), labs=(LAB_5, LAB_6),  # one for each stage; the output has more digits
+        fault="wrong program",
+    ),
+    Claim(
+        110, EVENT_LOG, "gradient accumulation", "Each device adds up one gradient for each microbatch.", "wrong",
+        "The printed program adds a random gradient in each of its 8 steps, also in a step without a backward.",
+        labs=(LAB_7,), fault="wrong program",
+    ),
+    Claim(
+        111, SIMULATOR, "timeline of 1F1B", "In each step the printed grid has one cell for each of the 12 ranks.", "depends",
+        "It holds for the same grid in the report; the rows of the grid in the simulator's own document have 14 or 15 cells, perhaps "
+        "because the scan of the page is faulty.",
+        printed=(12,), unit="ranks", labs=(LAB_2,),
+    ),
+    Claim(
+        112, EVENT_LOG, "column Time", "The column Time says when an event happens.", "wrong",
+        "It has the number of the row: no two events have the same time, so twelve devices would take turns.",
+        labs=(LAB_2, LAB_8), fault="false statement",
     ),
 )  # fmt: skip
