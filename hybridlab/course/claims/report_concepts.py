@@ -101,8 +101,8 @@ CONCEPT_CLAIMS = (
     ),
     Claim(
         98, REPORT, "section 2.3", "A ring all-reduce is a sum that goes along the ring, and then a copy that goes along it.", "wrong",
-        "In a ring all-reduce all GPUs send at the same time, each another piece; if a sum and then a copy go from GPU to GPU, each of "
-        "2(N-1) messages has all the gradients, and even cut into small pieces they load a link more than a ring does.",
+        "In a ring all-reduce all GPUs send at the same time, each a different piece; if a sum and then a copy go from GPU to GPU, each "
+        "of 2(N-1) messages has all the gradients, and even cut into small pieces they load a link more than a ring does.",
         sources=("patarasuk2009bandwidth",), labs=(LAB_4,), fault="false statement",
     ),
     Claim(
