@@ -148,7 +148,7 @@ PROGRAM_CLAIMS = (
     ),
     Claim(
         112, EVENT_LOG, "column Time", "The column Time says when an event happens.", "wrong",
-        "It has the number of the row: no two events have the same time, so twelve devices would take turns.",
+        "It has the number of the row, so no two of the 12 ranks do anything at the same time.",
         labs=(LAB_2, LAB_8), fault="false statement",
     ),
 )  # fmt: skip

@@ -40,8 +40,8 @@ SWEEP_CLAIMS = (
     ),
     Claim(
         120, "sweeps", "disclaimer", "Sends and receives are asynchronous: a device goes on while its message travels.", "depends",
-        "It holds in the second implementation of the sweeps; the module that sends is not in the document, and where a send keeps its "
-        "device waiting, as a single send of NCCL does, a step takes longer.",
+        "It holds in the second implementation and in public versions of the module that the document lacks; where a send keeps its device "
+        "waiting, as a single send of NCCL does, a step takes longer.",
         labs=(LAB_14,),
     ),
     Claim(
@@ -56,15 +56,15 @@ SWEEP_CLAIMS = (
         printed=(0.5,), unit="forwards", labs=(LAB_15,), fault="false statement",
     ),
     Claim(
-        123, "sweeps", "configuration of the sweep of imbalance", "With slow devices, too, a forward takes 400 divided by the devices.",
-        "wrong",
+        123, "sweeps", "configuration of the sweep of imbalance",
+        "With slow devices, too, a forward takes 400 divided by the number of devices.", "wrong",
         "In this sweep the program does not divide: a forward takes 400 on any number of devices, so that the same latency is a smaller "
         "part of it.",
         labs=(LAB_15,), fault="false statement",
     ),
     Claim(
-        124, "sweeps", "configuration of the sweep of recomputation", "With recomputation a backward takes 800 divided by the devices.",
-        "depends",
+        124, "sweeps", "configuration of the sweep of recomputation",
+        "With recomputation a backward takes 800 divided by the number of devices.", "depends",
         "It holds without recomputation; otherwise the program runs longer backwards, as the definition above the configuration says.",
         labs=(LAB_11,),
     ),
@@ -100,8 +100,8 @@ SWEEP_CLAIMS = (
     Claim(
         130, "course", "lab on distributed training",
         "A pipeline of 4 stages with 16 microbatches idles for 4.7 % of the time, by the formula (P-1)/(P m).", "wrong",
-        "The course's own simulator has (P-1)/(m+P-1), 15.8 %; the lab's formula is the idle time of a pipeline with P chunks on each of "
-        "P devices, as a part of the time without bubbles.",
+        "The course's own simulator has (P-1)/(m+P-1), 15.8 %; the lab's formula fits 16 stages, four on each of 4 devices, and the idle "
+        "time as a part of the time without bubbles.",
         printed=(4.7,), unit="%", sources=("reddi2026labs", "huang2019gpipe"), labs=(LAB_3,), fault="false statement",
     ),
 )  # fmt: skip
