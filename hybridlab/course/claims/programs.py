@@ -59,7 +59,8 @@ PROGRAM_CLAIMS = (
         69, NOTES, "section 3",
         "20 ms for a transfer between stages or for a step of the ring stand for a fast interconnect, beside 50 and 80 ms of computing.",
         "depends",
-        "The notes give no size: 20 ms fit a message of half a gigabyte over one InfiniBand port, and one ten times as large over NVLink.",
+        "The notes give no size: 20 ms fit a transfer of half a gigabyte over one InfiniBand port, or a step of the ring for twice as many "
+        "bytes of gradients, and ten times as much over NVLink.",
         printed=(20,), unit="ms", sources=("bang2023vtrain",), labs=(LAB_6, LAB_9),
     ),
     Claim(
