@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 DATA = Path(__file__).resolve().parents[1] / "data"
 PRINTED: dict[str, Any] = json.loads((DATA / "published_figures.json").read_text(encoding="utf-8"))
+READINGS: list[Any] = json.loads((DATA / "claims_readings.json").read_text(encoding="utf-8"))["readings"]  # what its "about" says
 RUNS: list[dict[str, Any]] = json.loads((DATA / "published_runs.json").read_text(encoding="utf-8"))["runs"]
 
 
@@ -27,3 +28,10 @@ def claims() -> dict[int, Row]:
             number, letter, where, claim, verdict, *right = line.strip("| \n").split(" | ")
             found[int(number)] = Row(letter, f"{where} {claim}", verdict, " ".join(right))
     return found
+
+
+def is_printed(number: float, text: str) -> bool:
+    """Return whether the text has the number, or a longer number that is rounded to it."""
+    told = re.findall(r"(?<![\w.])\d+(?:\.\d+)?(?:e-\d+)?(?![\d]|\.\d)", text)
+    decimals = len(repr(abs(number)).removesuffix(".0").partition(".")[2])
+    return any(float(each) == abs(number) or (decimals > 3 and round(float(each), decimals) == abs(number)) for each in told)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from cases import in_turn, refusal
 from misuse import BrokenRepr
-from published_data import PRINTED, claims
+from published_data import PRINTED, claims, is_printed
 
 from hybridlab import HybridLabError
 from hybridlab.course.claims import CLAIMS, FAULTS, VERDICTS, Claim, Finding, Readings, count_verdicts, does_not_apply, found, judged
@@ -36,6 +36,7 @@ DISPUTED = {  # the verdicts of the reference where ours is another one, because
     6: "right",  # the published GPipe holds only what lies between the stages
     7: "wrong",  # with as much memory, or with unequal stages, 1F1B has a smaller bubble
     8: "right",  # several servers share the work
+    19: "wrong",  # right, if the time of computing is that of the whole pipeline, with its idle time
     22: "wrong",  # with room for two microbatches both printed ranges are right
     23: "right",  # with as many microbatches as stages, the first stage saves nothing
     26: "wrong",  # the same arithmetic as in claim 67: 8 in all, 4 of each replica
@@ -77,8 +78,7 @@ def test_printed_numbers_are_those_of_the_reference(number: int) -> None:
     told = ROWS[number].claim + PRINTED_ELSEWHERE.get(number, "")
     for printed in CLAIMS[number].printed:
         for each in printed if isinstance(printed, tuple) else (printed,):
-            as_written = re.escape(repr(each).removesuffix(".0"))
-            assert re.search(rf"(?<![\w.]){as_written}(?:\.0+)?(?![\d]|\.\d)", told), f"{each} is not in {told}"
+            assert is_printed(each, told), f"{each} is not in {told}"
 
 
 @each_claim

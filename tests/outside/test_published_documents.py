@@ -10,6 +10,7 @@ import published_figures as figures
 import pytest
 from beside import DATA, DOCUMENTS
 from cases import in_turn
+from published_data import is_printed
 
 from hybridlab.course.claims import CLAIMS, Claim
 from hybridlab.course.claims.ledger import LEDGER, Statement
@@ -165,13 +166,6 @@ def test_a_fault_of_the_ledger_is_seen(fault: str) -> None:
 
 
 # The claims
-
-
-def is_printed(number: float, text: str) -> bool:
-    """Return whether the text has the number, or a longer number with these first digits after rounding."""
-    told = re.findall(r"(?<![\d.])\d+(?:\.\d+)?(?![\d]|\.\d)", text)
-    decimals = len(repr(abs(number)).removesuffix(".0").partition(".")[2])
-    return any(float(each) == abs(number) or (decimals > 3 and round(float(each), decimals) == abs(number)) for each in told)
 
 
 @each_claim
