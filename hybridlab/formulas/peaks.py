@@ -22,7 +22,7 @@ def peak_activations(schedule: str, devices: int, microbatches: int, device: int
 
     For the following schedules, M must be at least 2K. The formula gives the peak of the device that holds most, whatever ``device`` is:
 
-    - V-Half: ceil((K+2)/2); V-Min: floor((K+4)/3)
+    - V-Half: ceil((K+2)/2), for odd K one more than on the page of its authors; V-Min: floor((K+4)/3)
     - DualPipe: K + 1; DualPipeV: K + 1/2. Both are the activations of P + 1 stages, where P is the number of stages.
 
     Parameters
