@@ -104,7 +104,8 @@ class Clock:
     """A simulation of the lists of all ranks. Each operation takes 1 ms, and messages take no time.
 
     A send waits until the other rank receives, and a receive waits until the other rank sends. The messages of one entry start together.
-    A rank goes on when all messages of the entry have ended.
+    A rank goes on when all messages of the entry have ended. A send and a receive belong together by the name of the operation, as they do
+    by a tag in MPI. NCCL has no names: it pairs the messages between two ranks in their order.
 
     Parameters
     ----------
@@ -520,7 +521,7 @@ MISTAKES = (
     KnownMistake(
         "joins-by-its-own-line",
         "each rank joins its send with its next receive, but looks only at its own line: where the other rank receives later, the sender "
-        "still waits, and nobody runs its next operation meanwhile",
+        "still waits and does not run its next operation",
         partial(_of_each_rank, _joins_by_its_own_line),
     ),
     KnownMistake(
