@@ -2,8 +2,8 @@
 
 Chimera and DualPipe have two copies of the weights. Half of the microbatches enter at the first device, and half at the last device.
 DualPipeV is by Sea AI Lab. It has half as many devices as DualPipe, and one copy of the weights. A device holds two chunks of this copy.
-DualPipe and DualPipeV run a forward and a backward at the same time, so that the messages of the forward travel while the device computes the
-backward, and the other way round.
+DualPipe and DualPipeV run a forward and a backward at the same time, so that the messages of the forward travel while the device computes
+the backward, and the other way round.
 """
 
 import numpy as np
