@@ -10,6 +10,7 @@ from hybridlab.course.claims.claim import (
     LAB_8,
     LAB_9,
     LAB_10,
+    LAB_15,
     Claim,
 )
 from hybridlab.course.published.report import (
@@ -85,7 +86,7 @@ CONCEPT_CLAIMS = (
         "With as many microbatches and equal stages both idle for (K-1)(F+B), and 1F1B never idles less if messages take time; 1F1B idles "
         "less with as much memory if there are more microbatches than stages, with a slow first stage, and with forwards and backwards "
         "that are slow on different stages.",
-        sources=("narayanan2021megatron",), labs=(LAB_2, LAB_3),
+        sources=("narayanan2021megatron",), labs=(LAB_2, LAB_3, LAB_15),
     ),
     Claim(
         8, REPORT, "section 2.3", "The communication of a parameter server grows in proportion to the workers.", "depends",
