@@ -18,7 +18,7 @@ from published_data import DATA, READINGS, claims
 
 import hybridlab
 from hybridlab import HybridLabError, collectives, hardware, published
-from hybridlab.course.claims import CLAIMS, Row, count_verdicts
+from hybridlab.course.claims import AXES, CLAIMS, FAULTS, VERDICTS, Row, count_verdicts
 from hybridlab.course.published import large_runs
 
 NUMBER = re.compile(r"(?<![\w.])\d+(?:,\d{3})*(?:\.\d+)?(?:e-\d+)?(?![\d.]*[a-wyzA-WYZ\d])")  # without the digits in names such as 1F1B
@@ -285,6 +285,10 @@ def test_findings_lead_to_their_claims() -> None:
     linked = re.findall(r"\[(\d+)\]\(#claim-(\d+)\)", TEXT)
     assert len(linked) >= 12
     assert all(label == target and int(target) in CLAIMS for label, target in linked)
+
+
+def test_the_page_explains_its_words() -> None:
+    assert not [each for each in (*AXES, *VERDICTS, *FAULTS) if f"*{each}*" not in TEXT]
 
 
 def test_what_is_compared_can_be_read(page: dict[str, Any]) -> None:

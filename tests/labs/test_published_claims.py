@@ -339,5 +339,5 @@ def test_the_ledger_links_known_claims_and_gives_known_reasons() -> None:
     linked = {int(number) for number in re.findall(r'href="#claim-(\d+)"', html)}
     assert linked == {number for number, claim in CLAIMS.items() if claim.document != "course"}
     assert set(re.findall(r"none: ([\w ]+)<", html)) <= set(NO_CLAIM)
-    assert html.count("<details>") == html.count("<table ") == len(LEDGER.documents) == 5
+    assert html.count("<details>") == html.count("<table>") == len(LEDGER.documents) == 5
     assert html.count('scope="row"') == len(LEDGER.statements) == sum(len(LEDGER.of(each).statements) for each in LEDGER.documents)
