@@ -139,7 +139,7 @@ PROGRAM_CLAIMS = (
     Claim(
         110, EVENT_LOG, "gradient accumulation", "Each device adds up one gradient for each microbatch.", "wrong",
         "The printed program adds a random gradient in each of its 8 steps, also in a step without a backward.",
-        labs=(LAB_7,), fault="wrong program",
+        fault="wrong program",
     ),
     Claim(
         111, SIMULATOR, "timeline of 1F1B", "In each step the printed grid has one cell for each of the 12 ranks.", "depends",

@@ -110,18 +110,18 @@ RESULT_CLAIMS = (
         83, REPORT, "section 7.3", "The expected speedup is at least 0.9, and the observed 0.82 deviates from it by -8 %.", "depends",
         "The difference is 8 points, but 0.82 is 9 % below 0.9, and the other rows of this table count the deviation in percent of the "
         "expected value; the report also expects 0.85, 0.86, nearly 4 and 6 to 8.",
-        printed=(0.9, -8), unit="(times, %)", labs=(LAB_9,),
+        printed=(0.9, -8), unit="(times, %)",
     ),
     Claim(
         84, REPORT, "section 7.3", "The observed share of communication deviates by -73 % from the expected 15 to 20 %.", "wrong",
         "The observed 4.2 % is 72, 76 or 79 % below the lower end, the middle or the upper end of this range.",
-        printed=(-73,), unit="%", labs=(LAB_9,), fault="false statement",
+        printed=(-73,), unit="%", fault="false statement",
     ),
     Claim(
         85, REPORT, "section 7.3", "The saving of memory deviates by 87 % from the expected 30 to 40 %, and the time of a step by 2.8 %.",
         "depends",
         "The second number is right; the first holds for the upper end of the range, and for the lower end it is 150 %.",
-        printed=(87, 2.8), unit="%", labs=(LAB_9,),
+        printed=(87, 2.8), unit="%",
     ),
     Claim(
         86, REPORT, "section 7.4", "All 8 microbatches pass forward and backward, and the all-reduce follows.", "depends",
