@@ -14,7 +14,7 @@ from hybridlab import HybridLabError
 from hybridlab.course.claims import CLAIMS, FAULTS, VERDICTS, Claim, Finding, Readings, count_verdicts, does_not_apply, found, judged
 from hybridlab.course.claims import readings as readings_of
 from hybridlab.course.claims import verdicts as verdicts_on
-from hybridlab.course.claims.ledger import LEDGER, NO_CLAIM, Statement
+from hybridlab.course.claims.ledger import LEDGER, NO_CLAIM, Passage
 
 ROOT = Path(__file__).resolve().parents[2]
 LETTERS = {"R": {"report"}, "N": {"notes"}, "P": {"simulator", "event log"}}
@@ -292,7 +292,7 @@ def test_a_table_is_rows_with_a_name_each_and_verdicts_in_words() -> None:
     assert 'href="../labs/lab06_hybrid_step.html">Lab\xa06<' in html
     text = str(table)
     assert "45. report, section 6.2, benchmark 3: depends." in text
-    assert "Recomputed: ten, all: holds: 0 20 60 140 <b>; ten, 0: does not apply: none; more <i>, all:" in " ".join(text.split())
+    assert "Recomputed in 4 readings: holds: ten, all: 0 20 60 140 <b> does not apply: ten, 0: none fails: more <i>, all:" in " ".join(text.split())
     assert max(map(len, text.splitlines())) <= 96
 
 
@@ -327,11 +327,11 @@ def test_each_fault_is_found_somewhere() -> None:
 def test_a_statement_has_claims_or_one_reason() -> None:
     for numbers, why in (((), ""), ((1,), "opinion")):
         with refusal("does-not-fit", "a word"):
-            Statement("report", "abstract", "1", "a word", numbers, why)
+            Passage("report", "abstract", "1", "a word", numbers, why)
     with refusal("unknown-name", "reason 'because'", "frame"):
-        Statement("report", "abstract", "1", "a word", why="because")
+        Passage("report", "abstract", "1", "a word", why="because")
     with refusal("unknown-name", "document 'lecture'"):
-        Statement("lecture", "abstract", "1", "a word", (1,))
+        Passage("lecture", "abstract", "1", "a word", (1,))
 
 
 def test_the_ledger_links_known_claims_and_gives_known_reasons() -> None:

@@ -13,7 +13,7 @@ from cases import in_turn
 from published_data import is_printed
 
 from hybridlab.course.claims import CLAIMS, Claim
-from hybridlab.course.claims.ledger import LEDGER, Statement
+from hybridlab.course.claims.ledger import LEDGER, Passage
 
 COUNTED = {75: r"^\d\t", 76: r"^\d+\t\d+\t\d\t\w", 111: r"R\d+\(S\d\)"}  # rows and columns of the printed tables
 RUN = 7  # so many equal words in a row are no coincidence
@@ -72,7 +72,7 @@ def places(document: str) -> list[str]:
     return below
 
 
-def gaps(statements: Sequence[Statement]) -> list[str]:
+def gaps(statements: Sequence[Passage]) -> list[str]:
     """Return the lines that no statement has."""
     covered = {(each.document, line) for each in statements for first, last in each.spans for line in range(first, last + 1)}
     return [
@@ -83,7 +83,7 @@ def gaps(statements: Sequence[Statement]) -> list[str]:
     ]
 
 
-def misplaced(statement: Statement) -> list[str]:
+def misplaced(statement: Passage) -> list[str]:
     """Return what is wrong with the lines of a statement: they do not exist, have no words, are too many, or are in another section."""
     told, lines = [], LINES[statement.document]
     for first, last in statement.spans:
@@ -105,7 +105,7 @@ def is_within(where: str, places: Sequence[str]) -> bool:
     return all(any(own.startswith(each) for own in sections(" ".join(places))) for each in sections(where))
 
 
-def unjudged(statements: Sequence[Statement]) -> list[str]:
+def unjudged(statements: Sequence[Passage]) -> list[str]:
     """Return the claims that no statement of their document has, or none in their sections, and the statements with unknown claims."""
     told = [f"no claim {number}: {each}" for each in statements for number in each.claims if number not in CLAIMS]
     for claim in OURS:
@@ -122,11 +122,11 @@ def runs(text: str) -> frozenset[tuple[str, ...]]:
     return frozenset(tuple(words[at : at + RUN]) for at in range(len(words) - RUN + 1))
 
 
-def copied(statement: Statement) -> list[str]:
+def copied(statement: Passage) -> list[str]:
     return [f"copied: {' '.join(each)}" for each in runs(statement.text) & runs(figures.text(DOCUMENTS[statement.document]))]
 
 
-def faults(statements: Sequence[Statement]) -> list[str]:
+def faults(statements: Sequence[Passage]) -> list[str]:
     own = [fault for each in statements for fault in (*misplaced(each), *copied(each))]
     return [*gaps(statements), *unjudged(statements), *own]
 
@@ -135,7 +135,7 @@ def test_every_statement_of_the_documents_is_in_the_ledger() -> None:
     assert faults(LEDGER.statements) == []
 
 
-def changed(claim: int, **how: str | tuple[int, ...]) -> Callable[[], list[Statement]]:
+def changed(claim: int, **how: str | tuple[int, ...]) -> Callable[[], list[Passage]]:
     """Return the ledger with a change of the first statement that has this claim."""
     at = next(at for at, each in enumerate(LEDGER.statements) if claim in each.claims)
     return lambda: [*LEDGER.statements[:at], replace(LEDGER.statements[at], **how), *LEDGER.statements[at + 1 :]]  # type: ignore[arg-type]

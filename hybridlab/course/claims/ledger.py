@@ -21,7 +21,7 @@ NO_CLAIM = {  # why a statement has no claim
 
 
 @dataclass(frozen=True)
-class Statement:
+class Passage:
     """One statement of a published document.
 
     Parameters
@@ -68,7 +68,7 @@ class Statement:
     def spans(self) -> tuple[tuple[int, int], ...]:
         """The first and the last line of each part.
 
-        >>> Statement("report", "abstract", "1-8 16", "A title.", why="frame").spans
+        >>> Passage("report", "abstract", "1-8 16", "A title.", why="frame").spans
         ((1, 8), (16, 16))
         """
         ends = ([int(each) for each in part.split("-")] for part in self.lines.split())
@@ -86,7 +86,7 @@ class Ledger:
 
     Parameters
     ----------
-    statements : tuple of Statement
+    statements : tuple of Passage
 
     Examples
     --------
@@ -94,7 +94,7 @@ class Ledger:
     notes: ... statements, ... of them with claims
     """
 
-    statements: tuple[Statement, ...]
+    statements: tuple[Passage, ...]
 
     def of(self, document: str) -> "Ledger":
         """Return the statements of one document."""
@@ -125,13 +125,13 @@ class Ledger:
         return f"<details><summary>{escape(title.capitalize())}: {self._count()}</summary>{table}</details>"
 
 
-def _html_row(statement: Statement) -> str:
+def _html_row(statement: Passage) -> str:
     links = ", ".join(f'<a href="#claim-{number}">{number}</a>' for number in statement.claims)
     claims = links or f"none: {statement.why}"
     return f'<tr><td>{escape(statement.where)}</td><th scope="row">{escape(statement.text)}</th><td>{claims}</td></tr>'
 
 
-report, notes, simulator, event_log, sweeps = (partial(Statement, each) for each in ("report", "notes", "simulator", "event log", "sweeps"))
+report, notes, simulator, event_log, sweeps = (partial(Passage, each) for each in ("report", "notes", "simulator", "event log", "sweeps"))
 CODE, OUTPUT = "program", "program and its output"
 FRAMES = "Titles, headings, heads of tables, and words that lead to the next line."
 
@@ -279,12 +279,12 @@ _REPORT = (
     report("section 7.2.2", "775", "The expected overhead is 7 %.", (51,)),
     report("section 7.2.2", "777", "The observed overhead is 16 %.", (51,)),
     report("section 7.2.2", "779", "Python's lock is the cause.", (51,)),
-    report("section 7.2.2", "779", "Scheduling threads costs more in Python than in CUDA.", why="not judged"),
+    report("section 7.2.2", "779", "Scheduling threads costs more in Python than in CUDA.", (51,)),
     report("section 7.2.2", "781", "Processes or C++ would help.", why="aim"),
     report("section 7.2.3", "785", "30 to 40 % less memory was expected, 75 % less was seen.", (41, 91)),
     report("section 7.2.3", "789", "The reason is perfect interleaving: each backward follows its forward at once.", (52, 91)),
     report("section 7.2.3", "790", "Real pipelines are deeper than the simulated one and hold several activations.", (92,)),
-    report("section 7.2.3", "791", "Adding up gradients costs memory that the model leaves out.", why="not judged"),
+    report("section 7.2.3", "791", "Adding up gradients costs memory that the model leaves out.", (133,)),
     report("section 7.2.3", "793", "40 to 50 % less is realistic.", (52,)),
     report("section 7.3", "798", "The speedup is 8 % below the expected 0.9, because of the lock.", (51, 83)),
     report("section 7.3", "799", "Communication is 73 % below the expectation, because the model is simple.", (36, 84)),

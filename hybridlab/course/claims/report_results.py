@@ -105,6 +105,12 @@ RESULT_CLAIMS = (
         "The simulated pipelines are deeper than one stage, too, and their first stage also holds a microbatch for each stage.",
         labs=(LAB_3,), fault="false reason",
     ),
+    Claim(
+        133, REPORT, "section 7.2.3", "Adding up the gradients of the microbatches costs memory that the model leaves out.", "depends",
+        "The report's model counts activations alone; the sum needs no memory of its own if each backward adds to the gradients in place, "
+        "and 4 bytes for each parameter if a sum in 32 bits stands beside gradients in 16 bits.",
+        sources=("micikevicius2018mixed",),
+    ),
     # Deviations and checks: sections 7.3 and 7.4
     Claim(
         83, REPORT, "section 7.3", "The expected speedup is at least 0.9, and the observed 0.82 deviates from it by -8 %.", "depends",

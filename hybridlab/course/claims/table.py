@@ -21,6 +21,8 @@ from hybridlab.errors import HybridLabError
 _ALL = (*CONCEPT_CLAIMS, *TEST_CLAIMS, *RESULT_CLAIMS, *PROGRAM_CLAIMS, *SWEEP_CLAIMS)
 CLAIMS: Mapping[int, Claim] = MappingProxyType({claim.number: claim for claim in sorted(_ALL, key=lambda claim: claim.number)})
 WIDTH = 96  # characters in a line of the text form
+PARAGRAPH: Mapping[str, Any] = {"width": WIDTH, "initial_indent": " " * 4, "subsequent_indent": " " * 4}
+READING: Mapping[str, Any] = {"width": WIDTH, "initial_indent": " " * 6, "subsequent_indent": " " * 10}
 SHOWN = 6  # so many readings of a claim stand in the HTML form without a fold
 SIGNS = {"right": "✓", "wrong": "✗", "depends": "±"}  # with a sign, readers who do not see colours can read the verdict
 HEADS = ("Claim", "Printed", "Recomputed", "Verdict")
@@ -44,9 +46,10 @@ class Row(NamedTuple):
         return tuple(each for each in self.readings.findings if each.applies)
 
     def __str__(self) -> str:
-        findings = "; ".join(": ".join(filter(None, parts)) for parts in _lines(self))
-        paragraphs = (f"Recomputed: {findings}", self.claim.why)
-        indented = (fill(each, WIDTH, initial_indent="    ", subsequent_indent="    ") for each in paragraphs)
+        lines = [f"{holds}: {words}: {text}" if holds else text for words, holds, text in _lines(self)]
+        first = fill(f"Recomputed: {lines[0]}" if len(lines) == 1 else f"Recomputed in {len(lines)} readings:", **PARAGRAPH)
+        rest = (fill(each, **READING) for each in (lines if len(lines) > 1 else ()))
+        indented = (first, *rest, fill(self.claim.why, **PARAGRAPH))
         return "\n".join((fill(str(self.claim), WIDTH), *indented))
 
 
