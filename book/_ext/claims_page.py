@@ -21,6 +21,8 @@ def name_rows(app: Sphinx, document: nodes.document) -> None:
         name = f"claim-{number}"
         domain.anonlabels[name] = PAGE, name
         domain.labels[name] = PAGE, name, f"claim {number}"
+        # links from Markdown, such as those of the labs, look for a heading of the page
+        app.env.metadata[PAGE].setdefault("myst_slugs", {})[name] = 0, name, f"claim {number}"
 
 
 def join_folds(app: Sphinx, document: nodes.document) -> None:

@@ -53,7 +53,7 @@ class RealLinks:
 
     @property
     def times(self) -> Mapping[str, float]:
-        """The time of a message of :data:`NBYTES` bytes in ms, by the name of the link."""
+        """The time of a message of ``NBYTES`` bytes in ms, by the name of the link."""
         return {name: 1e3 * (link.latency + NBYTES / link.bandwidth) for name, link in LINKS.items()}
 
     def __repr__(self) -> str:
