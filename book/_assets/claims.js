@@ -26,7 +26,11 @@ addEventListener("DOMContentLoaded", () => {
 
   const show = (verdict) => {
     field.querySelector(`[value="${verdict}"]`).checked = true;
-    for (const row of rows) row.hidden = verdict !== "all" && row.dataset.verdict !== verdict;
+    for (const row of rows) {
+      row.hidden = verdict !== "all" && row.dataset.verdict !== verdict;
+      const readings = row.nextElementSibling;
+      if (readings?.matches(".readings")) readings.hidden = row.hidden;
+    }
     for (const group of [...cells, ...sections]) {
       group.hidden = !group.querySelector("tr[data-verdict]:not([hidden])");
       entryOf(group)?.toggleAttribute("hidden", group.hidden);

@@ -21,7 +21,9 @@ GROUPS = """() => {
   const empty = groups.filter((each) => seen(each) && ![...each.querySelectorAll("tr[data-verdict]")].some(seen));
   const dead = [...document.querySelectorAll(".bd-sidebar-secondary a[href^='#']")].filter((link) => seen(link)
     && !seen(document.getElementById(link.hash.slice(1))));
-  return [...empty.map((each) => each.id || each.className), ...dead.map((link) => link.hash)];
+  const left = [...document.querySelectorAll("tr.readings")].filter((row) => seen(row) && !seen(row.previousElementSibling));
+  return [...left.map((row) => row.className), ...empty.map((each) => each.id || each.className),
+    ...dead.map((link) => link.hash)];
 }"""
 ALL = len(CLAIMS)
 COUNT = {verdict: sum(claim.verdict == verdict for claim in CLAIMS.values()) for verdict in VERDICTS}
@@ -85,13 +87,12 @@ def a_group_that_stays_empty_is_seen(page: Page) -> None:
 
 
 def the_readings_of_a_claim_unfold_by_keyboard(page: Page) -> None:
-    fold = page.locator("tr[data-verdict] details").first
-    expect(fold.locator("li").first).to_be_hidden()
+    fold = page.locator("tr[data-verdict] + tr.readings details").first
+    expect(fold.locator("td").first).to_be_hidden()
     fold.locator("summary").focus()
     page.keyboard.press("Enter")
-    expect(fold.locator("li").first).to_be_visible()
-    readings = int(fold.locator("summary").inner_text().split()[0])
-    expect(fold.locator("li")).to_have_count(readings)
+    expect(fold.locator("td").first).to_be_visible()
+    expect(fold.locator("tbody tr")).to_have_count(int(fold.locator("summary").inner_text().split()[1]))
 
 
 def the_ledger_is_folded_and_leads_to_claims(page: Page) -> None:

@@ -24,6 +24,7 @@ WIDTH = 96  # characters in a line of the text form
 PARAGRAPH: Mapping[str, Any] = {"width": WIDTH, "initial_indent": " " * 4, "subsequent_indent": " " * 4}
 READING: Mapping[str, Any] = {"width": WIDTH, "initial_indent": " " * 6, "subsequent_indent": " " * 10}
 SHOWN = 6  # so many readings of a claim stand in the HTML form without a fold
+COUNTED = {"holds": "it holds in {}", "fails": "it fails in {}", "does not apply": "it does not apply in {}"}
 SIGNS = {"right": "✓", "wrong": "✗", "depends": "±"}  # with a sign, readers who do not see colours can read the verdict
 HEADS = ("Claim", "Printed", "Recomputed", "Verdict")
 
@@ -46,7 +47,7 @@ class Row(NamedTuple):
         return tuple(each for each in self.readings.findings if each.applies)
 
     def __str__(self) -> str:
-        lines = [f"{holds}: {words}: {text}" if holds else text for words, holds, text in _lines(self)]
+        lines = [f"{holds}: {words}: {text}" if holds else text for holds, words, text in _lines(self)]
         first = fill(f"Recomputed: {lines[0]}" if len(lines) == 1 else f"Recomputed in {len(lines)} readings:", **PARAGRAPH)
         rest = (fill(each, **READING) for each in (lines if len(lines) > 1 else ()))
         indented = (first, *rest, fill(self.claim.why, **PARAGRAPH))
@@ -251,43 +252,65 @@ def _checked_row(claim: Claim, value: object) -> Row:
 
 
 def _lines(row: Row) -> list[tuple[str, str, str]]:
-    """Return for each reading the words of its choices, whether the claim holds, and the finding. With one reading the first are empty."""
+    """Return for each reading whether the claim holds, the words of its choices, and the finding. With one reading the first are empty."""
     if not row.readings.axes:
         return [("", "", row.found[0].text)]
     holds = {True: "holds", False: "fails", None: "does not apply"}
     return [
-        (", ".join(words), holds[each.agrees(row.claim) if each.applies else None], each.text)
+        (holds[each.agrees(row.claim) if each.applies else None], ", ".join(words), each.text)
         for words, each in zip(row.readings.combinations, row.readings.findings, strict=True)
     ]
 
 
 def _html_row(row: Row) -> str:
-    """Return one row of the table of claims in HTML."""
+    """Return one row of the table of claims in HTML; if there are many readings, with a row below that has them folded."""
     claim, number = row.claim, row.claim.number
     place = escape(f"{claim.document}, {claim.where}")
     title = f'<a href="#claim-{number}">{number}</a> <span class="place">{place}</span> <span class="text">{_html_text(claim.text)}</span>'
-    fault = f' <span class="fault">{claim.fault}</span>' if claim.fault else ""
+    fault = f': <span class="fault">{claim.fault}</span>' if claim.fault else ""
     why = f"{_sign(claim.verdict)}{fault}<p>{_html_text(claim.why)}{_links_of(claim)}</p>"
     cells = (_html_text(claim.figures) or "no number", _html_findings(row), why)
     rest = "".join(f'<td role="cell" data-head="{head}">{cell}</td>' for head, cell in zip(HEADS[1:], cells, strict=True))
-    return f'<tr role="row" id="claim-{number}" data-verdict="{claim.verdict}"><th role="rowheader" scope="row">{title}</th>{rest}</tr>'
+    first = f'<tr role="row" id="claim-{number}" data-verdict="{claim.verdict}"><th role="rowheader" scope="row">{title}</th>{rest}</tr>'
+    return first + (_html_all_readings(row) if len(row.readings.findings) > SHOWN else "")
 
 
 def _html_findings(row: Row) -> str:
-    """Return the findings in HTML: the axes, and a line for each reading. Many readings are folded below their counts."""
+    """Return the findings in HTML: a line for each reading; of many, the counts and the few readings that differ from the others."""
     lines = _lines(row)
     if not row.readings.axes:
         return _html_text(lines[0][-1])
-    axes = "; ".join(f"<i>{name}</i>: {_html_text(', '.join(words))}" for name, words in row.readings.axes.items())
-    items = "".join(
-        f'<li><b>{holds}</b> <span class="reading">{_html_text(words)}:</span> {_html_text(text)}</li>' for words, holds, text in lines
-    )
-    shown = f'<p class="axes">{axes}</p><ul>{items}</ul>'
     if len(lines) <= SHOWN:
-        return shown
-    tally = Counter(holds for _, holds, _ in lines)
-    counts = ", ".join(f"{number} {word}" for word, number in tally.items())
-    return f"<details><summary>{len(lines)} readings: {counts}</summary>{shown}</details>"
+        return _html_axes(row) + _html_list(lines)
+    tally = Counter(holds for holds, _, _ in lines)
+    counts = ", ".join(COUNTED[holds].format(tally[holds]) for holds in COUNTED if tally[holds])
+    few = min((holds for holds in ("holds", "fails") if tally[holds]), key=lambda holds: tally[holds])
+    one = tally[few] > SHOWN or tally[few] == len(lines)
+    told = [each for each in lines if each[0] == few][: 1 if one else SHOWN]
+    return f"<p>{len(lines)} readings: {counts}.{' For example:' if one else ''}</p>{_html_list(told)}"
+
+
+def _html_all_readings(row: Row) -> str:
+    """Return a row of the table with all readings of a claim, folded: a column for each axis, the finding and the result."""
+    heads = "".join(f'<th scope="col">{head}</th>' for head in (*row.readings.axes, "found", "claim"))
+    body = "".join(
+        f"<tr>{''.join(f'<td>{_html_text(word)}</td>' for word in (*words, text, holds))}</tr>"
+        for words, (holds, _, text) in zip(row.readings.combinations, _lines(row), strict=True)
+    )
+    title = f"All {len(row.readings.findings)} readings of claim {row.claim.number}"
+    table = f"<table><thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table>"
+    fold = f"<details><summary>{title}</summary>{_html_axes(row)}{table}</details>"
+    return f'<tr role="row" class="readings"><td role="cell" colspan="{len(HEADS)}">{fold}</td></tr>'
+
+
+def _html_axes(row: Row) -> str:
+    axes = "; ".join(f"<i>{name}</i>: {_html_text(', '.join(words))}" for name, words in row.readings.axes.items())
+    return f'<p class="axes">{axes}</p>'
+
+
+def _html_list(lines: Iterable[tuple[str, str, str]]) -> str:
+    items = (f'<b>{holds}</b> <span class="reading">{_html_text(words)}:</span> {_html_text(text)}' for holds, words, text in lines)
+    return f"<ul>{''.join(f'<li>{each}</li>' for each in items)}</ul>"
 
 
 def _html_text(text: str) -> str:
