@@ -212,8 +212,8 @@ CONCEPT_CLAIMS = (
     Claim(
         25, REPORT, "section 4.2, choice 2", "A parameter server uses half of the available bandwidth, and a ring uses all of it.",
         "depends",
-        "With a single server each of N workers uses 1/N of its own bandwidth, which is half with two workers, and the server uses half "
-        "of its own, because it receives all before it sends; a measured ring reaches about three quarters of the peak.",
+        "With a single server each of N workers uses at most 1/N of its own bandwidth, which is half with two workers; the server uses "
+        "half of its own if it receives all before it sends, and otherwise all; a measured ring reaches about three quarters of the peak.",
         printed=(50, 100), unit="%", sources=("bang2023vtrain",), labs=(LAB_4,),
     ),
     Claim(

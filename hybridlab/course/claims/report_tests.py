@@ -43,8 +43,8 @@ TEST_CLAIMS = (
     ),
     Claim(
         30, REPORT, "section 5.2", "Rank 1 has a warm-up of 1 step too, and a cool-down of 1 step.", "depends",
-        "If a pair begins with a forward, the last stage has no warm-up and no cool-down; if a pair begins with a backward, as PyTorch "
-        "counts, it has 1 of each.",
+        "If a pair begins with a forward, as the report writes its pairs, the last stage has no warm-up and no cool-down; if a pair "
+        "begins with a backward, as PyTorch counts, it has 1 of each.",
         printed=(1, 1), unit="(warm-up, cool-down)", labs=(LAB_2,),
     ),
     Claim(

@@ -64,7 +64,7 @@ SWEEP_CLAIMS = (
     ),
     Claim(
         124, "sweeps", "configuration of the sweep of recomputation",
-        "With recomputation a backward takes 800 divided by the number of devices.", "depends",
+        "In the sweep of recomputation a backward takes 800 divided by the number of devices.", "depends",
         "It holds without recomputation; otherwise the program runs longer backwards, as the definition above the configuration says.",
         labs=(LAB_11,),
     ),
