@@ -27,8 +27,8 @@ PROGRAM_CLAIMS = (
     ),
     Claim(
         64, NOTES, "section 3", "1F1B has smaller bubbles than GPipe.", "depends",
-        "As for claims 7 and 22: 1F1B idles less if memory limits GPipe or if the first stage is slow; otherwise both idle equally, or "
-        "GPipe idles less because messages take time.",
+        "As for claim 7: 1F1B idles less if memory limits GPipe, if the first stage is slow, or if forwards and backwards are slow on "
+        "different stages; otherwise both idle equally, or GPipe idles less because messages take time.",
         sources=("narayanan2021megatron",), labs=(LAB_2, LAB_3),
     ),
     Claim(
@@ -59,8 +59,8 @@ PROGRAM_CLAIMS = (
         69, NOTES, "section 3",
         "20 ms for a transfer between stages or for a step of the ring stand for a fast interconnect, beside 50 and 80 ms of computing.",
         "depends",
-        "The notes give no size: 20 ms fit a transfer of half a gigabyte over one InfiniBand port, or a step of the ring for twice as many "
-        "bytes of gradients, and ten times as much over NVLink.",
+        "The notes give no size: in 20 ms half a gigabyte goes over one InfiniBand port, as in a step of the ring for twice as many bytes "
+        "of gradients, and ten times as much over NVLink.",
         printed=(20,), unit="ms", sources=("bang2023vtrain",), labs=(LAB_6, LAB_9),
     ),
     Claim(
@@ -87,8 +87,8 @@ PROGRAM_CLAIMS = (
     ),
     Claim(
         74, SIMULATOR, "prediction accuracy", "The trained model predicts 49.00 % of the points.", "wrong",
-        "The weights are ones, the labels come from a vector that no other part of the program knows, and the step changes the weights "
-        "at random, so nothing is learnt.",
+        "The weights begin as ones, the labels come from a random vector that no other part of the program knows, and the step changes the "
+        "weights at random, so nothing is learnt.",
         printed=(49.0,), unit="%", labs=(LAB_7,), fault="wrong program",
     ),
     Claim(

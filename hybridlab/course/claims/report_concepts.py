@@ -47,9 +47,8 @@ CONCEPT_CLAIMS = (
     ),
     Claim(
         3, REPORT, "abstract", "A pipeline needs 30 to 40 % less memory than a run without one.", "depends",
-        "The activations of the first stage fall by 1 - K/M against GPipe, which is in this range with 5 stages and 8 microbatches; all "
-        "the memory falls by nothing up to more than three quarters, with the number of stages, the size of the microbatch, the "
-        "recomputation and what the claim compares with.",
+        "Against GPipe the first stage saves 1 - K/M of its activations, which is in this range with 5 stages and 8 microbatches; of all "
+        "its memory a pipeline saves between nothing and 83 %, depending on the recomputation, the number of stages and the baseline.",
         printed=((30, 40),), unit="%", labs=(LAB_3,),
     ),
     Claim(
@@ -72,8 +71,8 @@ CONCEPT_CLAIMS = (
     ),
     Claim(
         5, REPORT, "section 2.2", "The communication of data parallelism alone does not scale to many GPUs.", "depends",
-        "A GPU never sends more than twice its gradients, but the number of messages in a ring grows with the GPUs; a model of 175 billion "
-        "parameters was measured on 384 and on 1,536 GPUs: the bubble explains its loss of speed.",
+        "A GPU never sends more than twice its gradients, but the number of messages in a ring grows with the GPUs; in a measured run of a "
+        "model of 175 billion parameters on 384 and on 1,536 GPUs the bubble alone explains the loss of speed.",
         sources=("patarasuk2009bandwidth", "narayanan2021megatron"), labs=(LAB_10,),
     ),
     Claim(
@@ -83,9 +82,9 @@ CONCEPT_CLAIMS = (
     ),
     Claim(
         7, REPORT, "section 2.3", "1F1B has smaller bubbles than GPipe.", "depends",
-        "With as many microbatches and equal stages both idle for (K-1)(F+B), and 1F1B never idles less if messages take time; 1F1B idles "
-        "less with as much memory if there are more microbatches than stages, with a slow first stage, and with forwards and backwards "
-        "that are slow on different stages.",
+        "With as much memory 1F1B idles less; with as many microbatches it does so only if the first stage is slow, or if forwards and "
+        "backwards are slow on different stages, and with equal stages both idle for (K-1)(F+B), or GPipe idles less because messages take "
+        "time.",
         sources=("narayanan2021megatron",), labs=(LAB_2, LAB_3, LAB_15),
     ),
     Claim(
@@ -102,8 +101,8 @@ CONCEPT_CLAIMS = (
     ),
     Claim(
         98, REPORT, "section 2.3", "A ring all-reduce is a sum that goes along the ring, and then a copy that goes along it.", "wrong",
-        "In a ring all-reduce all GPUs send at the same time, each a different piece; if a sum and then a copy go from GPU to GPU, each "
-        "of 2(N-1) messages has all the gradients, and even cut into small pieces they load a link more than a ring does.",
+        "In a ring all-reduce all GPUs send at the same time, each a different piece; if first a sum and then a copy go from GPU to GPU, "
+        "each of 2(N-1) messages has all the gradients, and even in small pieces they take longer than a ring does.",
         sources=("patarasuk2009bandwidth",), labs=(LAB_4,), fault="false statement",
     ),
     Claim(
@@ -126,8 +125,8 @@ CONCEPT_CLAIMS = (
     ),
     Claim(
         13, REPORT, "sections 3.2 and 4.2", "InfiniBand carries about 200 GB/s.", "depends",
-        "The eight HDR ports of a node of A100s together send 200 GB/s; one port sends 200 gigabits a second, which is 25 GB/s, and the "
-        "ports of H100s are twice as fast.",
+        "The eight ports of a node of A100s together send 200 GB/s; one port (of the generation HDR) sends 200 gigabits a second, which is "
+        "25 GB/s, and the ports of H100s are twice as fast.",
         printed=(200,), unit="GB/s", labs=(LAB_9,),
     ),
     Claim(
@@ -137,8 +136,8 @@ CONCEPT_CLAIMS = (
     ),
     Claim(
         15, REPORT, "section 3.3.1", "The speedup is nearly the number of devices.", "depends",
-        "The bubble lowers the speedup to a share M/(M+K-1), and the all-reduce lowers it further; 'nearly' means 80 % here, as in the "
-        "report's section 3.4, which two stages reach with one replica, or with two replicas of 8 microbatches each.",
+        "The bubble leaves a share M/(M+K-1) of it, and the all-reduce lowers it further; if 'nearly' means 80 %, the goal of section 3.4, "
+        "it holds for two stages with one replica, or with two replicas of 8 microbatches each.",
         labs=(LAB_6, LAB_9),
     ),
     Claim(
@@ -155,8 +154,8 @@ CONCEPT_CLAIMS = (
     ),
     Claim(
         17, REPORT, "section 3.3.2", "In a well-configured system communication takes 15 to 25 % of the time.", "depends",
-        "The share follows from the number of microbatches, the number of replicas and the time of a ring step: with two replicas it is "
-        "in this range only with few microbatches and under reading B, with more replicas more often.",
+        "The share follows from the number of microbatches, the number of replicas and the time of a ring step: two replicas reach this "
+        "range only under reading B with few microbatches, and more replicas reach it more often.",
         printed=((15, 25),), unit="%", labs=(LAB_6, LAB_9),
     ),
     Claim(
@@ -168,7 +167,7 @@ CONCEPT_CLAIMS = (
     ),
     Claim(
         18, REPORT, "section 3.3.3", "Activations, gradients and optimiser take 40 to 60 % of a GPU's memory.", "depends",
-        "The share follows from the model and its plan; published runs lie within this range and above it.",
+        "The share follows from the model and from how it is cut; published runs lie within this range and above it.",
         printed=((40, 60),), unit="%", sources=("narayanan2021megatron", "rajbhandari2020zero", "korthikanti2023recomputation"),
         labs=(LAB_9,),
     ),
@@ -180,8 +179,8 @@ CONCEPT_CLAIMS = (
     ),
     Claim(
         20, REPORT, "section 3.3.4", "A step takes 1 to 2 s for a typical model.", "depends",
-        "It holds for the report's own step, except under reading B if the replicas share 8 microbatches; published steps of large models "
-        "take up to a hundred times as long.",
+        "Rounded to whole seconds it holds for the report's own step, except under reading B if the replicas share 8 microbatches; "
+        "published steps of large models take up to a hundred times as long.",
         printed=((1, 2),), unit="s", sources=("narayanan2021megatron",), labs=(LAB_9,),
     ),
     Claim(
@@ -192,14 +191,14 @@ CONCEPT_CLAIMS = (
     ),
     Claim(
         22, REPORT, "section 4.2, choice 1", "GPipe idles for 30 to 40 % of the time and 1F1B for 2 to 5 %.", "depends",
-        "It holds with as much memory, 2 equal stages, 32 microbatches and messages that take no time, because GPipe then drains after "
-        "every two microbatches; with as many microbatches and equal stages 1F1B never idles less.",
+        "It holds with as much memory, 2 stages, 32 microbatches and messages that take no time, because GPipe then empties its pipeline "
+        "after every two microbatches; with as many microbatches 1F1B never idles less.",
         printed=(_range(GPIPE_BUBBLE.printed), _range(ONE_F_ONE_B_BUBBLE.printed)), unit="%", labs=(LAB_3,),
     ),
     Claim(
         23, REPORT, "section 4.2, choice 1", "1F1B holds fewer activations at its peak than GPipe.", "depends",
-        "Under 1F1B stage s holds the activations of at most K - s microbatches, under GPipe those of all microbatches; so the first "
-        "stage saves nothing unless there are more microbatches than stages.",
+        "Under 1F1B the first of K stages holds the activations of at most K microbatches, and each later stage of one less; under GPipe "
+        "each holds those of all microbatches, so the first stage saves nothing unless there are more microbatches than stages.",
         labs=(LAB_3,),
     ),
     Claim(
@@ -218,8 +217,8 @@ CONCEPT_CLAIMS = (
     ),
     Claim(
         100, REPORT, "section 4.2, choice 2", "A ring scales to many GPUs excellently, and a parameter server scales poorly.", "depends",
-        "It holds for the bytes at one central server; servers that share the gradients carry hardly more bytes than a ring, and the "
-        "messages in sequence of a ring grow in proportion to the GPUs.",
+        "It holds for the bytes at one central server; servers that share the gradients carry hardly more bytes than a ring, and in a ring "
+        "the number of messages in sequence grows in proportion to the GPUs.",
         sources=("patarasuk2009bandwidth",), labs=(LAB_4,),
     ),
     Claim(
@@ -230,7 +229,7 @@ CONCEPT_CLAIMS = (
     ),
     Claim(
         27, REPORT, "section 4.2, choice 3", "A pipeline is full only with as many microbatches as stages.", "right",
-        "With fewer microbatches, at least one device waits at every moment; interleaved schedules need a multiple of the stages.",
+        "With fewer microbatches, at least one device waits at every moment; interleaved schedules even need a multiple of the stages.",
         labs=(LAB_2,),
     ),
     Claim(

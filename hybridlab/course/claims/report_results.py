@@ -32,7 +32,7 @@ RESULT_CLAIMS = (
     Claim(
         79, REPORT, "section 7.1.2", "Communication takes 4.2 % of the observed step.", "wrong",
         "The parts that the report names, 40 ms of all-reduce with or without 20 ms of messages, are 3.2 or 4.9 % of the observed step, "
-        "and no share of a step of the model rounds to 4.2 %.",
+        "and no share of the computed step rounds to 4.2 %.",
         printed=(METRICS[3].observed,), unit="%", labs=(LAB_9,), fault="false statement",
     ),
     Claim(
@@ -51,14 +51,14 @@ RESULT_CLAIMS = (
     Claim(
         90, REPORT, "section 7.2.1",
         "Communication takes less than 15 to 20 % because joins of threads are faster than the synchronisation of CUDA streams.", "wrong",
-        "The report has no source for the two times, and their difference explains too little: if a GPU waited a whole millisecond after "
-        "each operation and after each step of the ring, the share would still lie below this range.",
+        "The report has no source for the two times, and their difference explains too little: even if a GPU waited a millisecond after "
+        "each operation and each step of the ring, the share would lie below this range.",
         labs=(LAB_8,), fault="false reason",
     ),
     Claim(
         48, REPORT, "section 7.2.1", "Computing takes 26 times as long as communication, which is typical of small models.", "depends",
-        "The quotient holds if a stage computes for 1040 ms and nearly a gigabyte of gradients goes over one InfiniBand port; if a stage "
-        "has less work it is 13 or less, and over NVLink all quotients are ten times as large.",
+        "It holds if a stage computes for 1040 ms and nearly a gigabyte of gradients goes over one InfiniBand port; with less work for a "
+        "stage the quotient is 13 or less, and over NVLink all quotients are ten times as large.",
         printed=(26,), labs=(LAB_6, LAB_9),
     ),
     Claim(
@@ -94,7 +94,7 @@ RESULT_CLAIMS = (
         printed=(7, 16), unit="%", labs=(LAB_3, LAB_8), fault="false reason",
     ),
     Claim(
-        52, REPORT, "section 7.2.3", "1F1B saves 75 % by perfect interleaving; 40 to 50 % are realistic.", "depends",
+        52, REPORT, "section 7.2.3", "1F1B saves 75 % of the memory by perfect interleaving; 40 to 50 % are realistic.", "depends",
         "The 75 % come from the order and not from perfect interleaving, because with 8 microbatches the first of K stages holds at most K "
         "on any machine; 40 to 50 % are right for the activations of 4 stages, and for all memory in some settings.",
         printed=((40, 50),), unit="%", labs=(LAB_3, LAB_9),
@@ -107,8 +107,8 @@ RESULT_CLAIMS = (
         labs=(LAB_3,),
     ),
     Claim(
-        133, REPORT, "section 7.2.3", "Adding up the gradients of the microbatches costs memory that the model leaves out.", "depends",
-        "The report's model counts activations alone; the sum needs no memory of its own if each backward adds to the gradients in place, "
+        133, REPORT, "section 7.2.3", "Adding up the gradients of the microbatches costs memory that the simulation leaves out.", "depends",
+        "The simulation counts activations alone; the sum needs no memory of its own if each backward adds to the gradients in place, "
         "and 4 bytes for each parameter if a sum in 32 bits stands beside gradients in 16 bits.",
         sources=("micikevicius2018mixed",),
     ),
@@ -151,9 +151,8 @@ RESULT_CLAIMS = (
     ),
     Claim(
         54, REPORT, "section 8.3", "Hybrid parallelism makes it possible to train a trillion parameters.", "depends",
-        "A model of that size was trained on 3,072 A100s, where groups of 8 GPUs shared each layer; with stages and replicas alone, the "
-        "weights, gradients and optimiser of one layer and of the embeddings need 147.6 GB, which fits only if the replicas share them, as "
-        "FSDP does.",
+        "A model of that size was trained on 3,072 A100s, where groups of 8 GPUs shared each layer; with stages and replicas alone, one "
+        "layer and the embeddings need 147.6 GB for weights, gradients and optimiser, which fit only if the replicas share them (FSDP).",
         sources=("narayanan2021megatron", "rajbhandari2020zero"),
     ),
     Claim(
@@ -164,7 +163,7 @@ RESULT_CLAIMS = (
     ),
     Claim(
         55, REPORT, "section 8.3", "Cloud computing becomes 30 to 40 % cheaper.", "depends",
-        "By the report's times this holds only against stages that run one after the other and 8 microbatches for both replicas; against "
+        "By the report's times it holds only against stages that run one after the other, if the replicas share 8 microbatches; against "
         "replicas alone, GPipe, one GPU or four stages, GPU time falls by a few percent at most, or rises.",
         printed=((30, 40),), unit="%", labs=(LAB_6,),
     ),

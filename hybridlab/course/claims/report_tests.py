@@ -65,8 +65,8 @@ TEST_CLAIMS = (
     ),
     Claim(
         99, REPORT, "section 5.3", "The time of the all-reduce is the size of the model divided by the bandwidth.", "depends",
-        "With two replicas it is exactly so, if the bandwidth is that of one direction; more replicas send almost twice the size of the "
-        "model, and the bandwidth of both directions together is twice as high.",
+        "With two replicas it is exactly so, if the bandwidth is that of one direction; with more replicas each GPU sends up to twice the "
+        "size of the model, and the bandwidth of both directions together is twice as high.",
         sources=("patarasuk2009bandwidth",), labs=(LAB_4,),
     ),
     Claim(
@@ -81,7 +81,7 @@ TEST_CLAIMS = (
         printed=TOTAL.printed, unit="ms", labs=(LAB_6, LAB_9),
     ),
     Claim(
-        36, REPORT, "section 7.2.1", "The model leaves out the messages between the stages.", "right",
+        36, REPORT, "section 7.2.1", "The simulation leaves out the messages between the stages.", "right",
         "The printed total of 1210 ms has no time for messages, although test 4 adds 20 ms for them to the communication.",
         labs=(LAB_6, LAB_8),
     ),
@@ -98,7 +98,7 @@ TEST_CLAIMS = (
     ),
     Claim(
         38, REPORT, "section 6.1, test 2", "A single GPU takes 1040 ms for 8 microbatches.", "depends",
-        "The claim holds if 50 and 80 ms are the times of the whole model; if they are those of a stage, the GPU computes two stages.",
+        "It holds if 50 and 80 ms are the times of the whole model; if they are those of a stage, the GPU computes two stages.",
         printed=TEST_2.printed, unit="ms", labs=(LAB_6, LAB_9),
     ),
     Claim(
@@ -109,15 +109,15 @@ TEST_CLAIMS = (
     ),
     Claim(
         40, REPORT, "section 6.1, test 4", "Communication of 60 ms is 5 % of a step.", "depends",
-        "The claim holds with the times of a stage and 8 microbatches for each replica, if all 20 ms for messages count; in a simulation "
-        "only half of them lengthen the step, and a shorter step has a larger share.",
+        "It holds with the times of a stage and 8 microbatches for each replica, if all 20 ms for messages count; in a simulation only "
+        "half of them lengthen the step, and in a shorter step communication has a larger share.",
         printed=TEST_4.printed, unit="%", labs=(LAB_6, LAB_9),
     ),
     Claim(
         41, REPORT, "section 6.1, test 5", "A run without a pipeline holds 80 units of activations and 1F1B 20, which saves 75 %.",
         "depends",
-        "The claim holds for the first stage, against GPipe with 8 microbatches for each replica, or against one device that runs 4 "
-        "microbatches of the whole model at once; microbatch by microbatch such a device holds no more than the first stage.",
+        "It holds for the first stage, against GPipe with 8 microbatches for each replica, or against one device that runs 4 microbatches "
+        "of the whole model at once; if such a device runs them one by one, it holds no more than the first stage.",
         printed=(*MEMORY_WITHOUT.printed, *MEMORY_PEAK.printed, *MEMORY_SAVING.printed), unit="(units without, units with, %)",
         labs=(LAB_3, LAB_9),
     ),
@@ -166,17 +166,17 @@ TEST_CLAIMS = (
     ),
     Claim(
         113, REPORT, "section 6.2, benchmark 2", "On four GPUs, 2 to 4 stages are best.", "depends",
-        "The claim holds on exactly four GPUs with 8 microbatches in all and a ring step of 20 ms; with 10 ms, or with 8 microbatches "
-        "for each replica, 1 stage is best, and with a GPU for each stage 8 are.",
+        "It holds on exactly four GPUs with 8 microbatches in all and a ring step of 20 ms; with 10 ms, or with 8 microbatches for each "
+        "replica, 1 stage is best, and with a GPU for each stage 8 stages are.",
         printed=((2, 4),), unit="stages", labs=(LAB_6, LAB_9),
     ),
     Claim(
         45, REPORT, "section 6.2, benchmark 3", "With 1, 2, 4 and 8 replicas the all-reduce takes 0, 20, 60 and 140 ms.", "depends",
-        "The claim holds if a ring step always takes 10 ms; if the bandwidth limits the step, more replicas send smaller pieces, faster.",
+        "It holds if a ring step always takes 10 ms; if the bandwidth limits the step, more replicas send smaller pieces, faster.",
         printed=tuple(row.all_reduce for row in BENCHMARK_3), unit="ms", sources=("patarasuk2009bandwidth",), labs=(LAB_6, LAB_9),
     ),
     Claim(
-        46, REPORT, "section 6.2, benchmark 3", "These all-reduces take 1.7, 4.9 and 11.5 % of a step.", "wrong",
+        46, REPORT, "section 6.2, benchmark 3", "With 2, 4 and 8 replicas the all-reduce takes 1.7, 4.9 and 11.5 % of a step.", "wrong",
         "The first two shares fit the times of a stage, but the third is relative to a step of 1210 ms, which does not include the longer "
         "all-reduce.",
         printed=tuple(row.share for row in BENCHMARK_3[1:]), unit="%", labs=(LAB_6, LAB_9),  # one replica has no all-reduce

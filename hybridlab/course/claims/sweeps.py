@@ -52,7 +52,7 @@ SWEEP_CLAIMS = (
     ),
     Claim(
         122, "sweeps", "configuration of the sweep of imbalance", "The slow devices are up to 0.5 of a forward slower.", "wrong",
-        "The figure ends at 0.4, because the range in the program leaves out its end.",
+        "The program stops at 0.4, because its range leaves out its own end.",
         printed=(0.5,), unit="forwards", labs=(LAB_15,), fault="false statement",
     ),
     Claim(
@@ -99,7 +99,7 @@ SWEEP_CLAIMS = (
     ),
     Claim(
         130, "course", "lab on distributed training",
-        "A pipeline of 4 stages with 16 microbatches idles for 4.7 % of the time, by the formula (P-1)/(P m).", "wrong",
+        "A pipeline of P = 4 stages with m = 16 microbatches idles for 4.7 % of the time, by the formula (P-1)/(P m).", "wrong",
         "The course's own simulator has (P-1)/(m+P-1), 15.8 %; the lab's formula fits 16 stages, four on each of 4 devices, and the idle "
         "time as a part of the time without bubbles.",
         printed=(4.7,), unit="%", sources=("reddi2026labs", "huang2019gpipe"), labs=(LAB_3,), fault="false statement",
