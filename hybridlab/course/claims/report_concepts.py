@@ -197,8 +197,8 @@ CONCEPT_CLAIMS = (
     ),
     Claim(
         23, REPORT, "section 4.2, choice 1", "1F1B holds fewer activations at its peak than GPipe.", "depends",
-        "Under 1F1B the first of K stages holds the activations of at most K microbatches, and each later stage of one less; under GPipe "
-        "each holds those of all microbatches, so the first stage saves nothing unless there are more microbatches than stages.",
+        "Under 1F1B the first of K stages holds the activations of at most K microbatches, and each later stage those of one fewer; under "
+        "GPipe each holds those of all, so the first stage saves nothing unless there are more microbatches than stages.",
         labs=(LAB_3,),
     ),
     Claim(
