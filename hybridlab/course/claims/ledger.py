@@ -256,7 +256,7 @@ _REPORT = (
     report("section 6.2, benchmark 3", "700-704", "A step of the ring takes 10 ms.", (101,)),
     report("section 6.2, benchmark 3", "700-704", "These are 1.7, 4.9 and 11.5 % of a step.", (46,)),
     report("section 7.1.1", "714-717", "The machine of the run: an i7 with 8 cores and 16 GB.", why="setting"),
-    report("section 7.1.1", "722-726", "All four ranks begin the first forward at once.", (82,)),
+    report("section 7.1.1", "722-726", "The log lists the first forward of ranks 0, 1, 2 and 3, in this order.", (82,)),
     report("section 7.1.1", "727", "The run takes 1.234 s.", (47, 81)),
     report("section 7.1.1", "732-735", "In the timeline the second stage begins 50 ms after the first.", (82,)),
     report("section 7.1.1", "736", "At 1.200 s two ranks run the last backward, and two the all-reduce.", (81,)),

@@ -32,7 +32,7 @@ PROGRAM_CLAIMS = (
         sources=("narayanan2021megatron",), labs=(LAB_2, LAB_3),
     ),
     Claim(
-        65, NOTES, "section 3", "1F1B needs less memory for activations.", "depends",
+        65, NOTES, "section 3", "1F1B needs less memory for activations at its peak than GPipe.", "depends",
         "It holds if there are more microbatches than stages; otherwise the first stage holds all microbatches, as in GPipe, and only "
         "the later stages hold fewer.",
         labs=(LAB_3,),
@@ -45,8 +45,9 @@ PROGRAM_CLAIMS = (
         sources=("patarasuk2009bandwidth",), labs=(LAB_4,),
     ),
     Claim(
-        67, NOTES, "section 3", "The global batch is divided into 8 microbatches.", "depends",
-        "There are 8 microbatches in all, as in claim 26; each of the two replicas runs 4 of them.",
+        67, NOTES, "section 3", "In the simulation the global batch is divided into 8 microbatches.", "depends",
+        "By the report's sizes there are 8 microbatches in all, as in claim 26, and each of the two replicas runs 4 of them; the printed "
+        "program has 6.",
         printed=(8,), labs=(LAB_3, LAB_7, LAB_8),
     ),
     Claim(
@@ -70,7 +71,8 @@ PROGRAM_CLAIMS = (
     ),
     Claim(
         71, NOTES, "section 2", "NCCL uses a ring for the all-reduce.", "depends",
-        "It holds for large messages; for small messages a ring is slow, and NCCL chooses other algorithms, such as trees.",
+        "It holds for large messages, where a ring is a little faster than two trees; for small messages a ring is slow, and NCCL chooses "
+        "other algorithms, such as trees.",
         labs=(LAB_4,),
     ),
     Claim(

@@ -130,7 +130,8 @@ TEST_CLAIMS = (
     ),
     Claim(
         42, REPORT, "section 6.2, benchmark 1", "With 2, 4, 8 and 16 microbatches a step takes the printed times.", "wrong",
-        "Only the printed time with 8 microbatches includes the bubble, so no reading gives all four times.",
+        "Only the printed time with 8 microbatches includes the bubble, and the others count communication twice, so no reading gives all "
+        "four times.",
         printed=tuple(row.total for row in BENCHMARK_1), unit="ms", labs=(LAB_6, LAB_9), fault="false statement",
     ),
     Claim(
@@ -160,8 +161,8 @@ TEST_CLAIMS = (
     Claim(
         102, REPORT, "section 6.2, benchmarks 1 and 2",
         "The tables print how long computing, filling, the steady state and draining take.", "depends",
-        "Computing fits both readings, filling and draining fit only the times of a stage, and the steady state fits only those of the "
-        "whole model, so the parts of one row do not belong together.",
+        "Computing, filling and draining fit a pipeline with the times of a stage, and the steady state, like computing on one GPU alone, "
+        "fits only the times of the whole model, so the parts of one row do not belong together.",
         labs=(LAB_6, LAB_9),
     ),
     Claim(

@@ -19,7 +19,8 @@ SWEEP_CLAIMS = (
     ),
     Claim(
         116, "sweeps", "disclaimer", "That the devices divide the microbatches loses no generality.", "wrong",
-        "It is a restriction: with other numbers of microbatches GPipe, 1F1B and ZB-H1 run, but interleaved 1F1B and Hanayo do not exist.",
+        "It is a restriction: with other numbers of microbatches GPipe, 1F1B and ZB-H1 run, but interleaved 1F1B and Hanayo, as they were "
+        "published, do not.",
         labs=(LAB_10, LAB_12), fault="false statement",
     ),
     Claim(
