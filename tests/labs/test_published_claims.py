@@ -35,13 +35,14 @@ DISPUTED = {  # the verdicts of the reference where ours is another one, because
     3: "wrong",  # some depths and models save 30 to 40 %
     6: "right",  # the published GPipe holds only what lies between the stages
     7: "wrong",  # with as much memory, or with unequal stages, 1F1B has a smaller bubble
-    8: "right",  # several servers share the work
+    8: "right",  # each worker sends as many bytes with any number of workers
     19: "wrong",  # right, if the time of computing is that of the whole pipeline, with its idle time
     22: "wrong",  # with room for two microbatches both printed ranges are right
     23: "right",  # with as many microbatches as stages, the first stage saves nothing
     26: "wrong",  # the same arithmetic as in claim 67: 8 in all, 4 of each replica
     30: "wrong",  # PyTorch counts the warm-up of the last stage as 1
     31: "right",  # by the number of operations it is 2.0
+    32: "right",  # it is the work of each stage, or of one GPU, but under no reading the work of both
     33: "depends",  # it is about two replicas
     34: "right",  # half as long where the times are those of the whole model
     35: "right",  # the same

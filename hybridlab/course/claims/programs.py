@@ -21,14 +21,14 @@ PROGRAM_CLAIMS = (
     ),
     Claim(
         63, "report", OUTPUT, "The printed grid of time steps is 1F1B.", "wrong",
-        "Stage 2 begins with a backward, the backward of a step overwrites its forward, and 12 operations of a stage do not fit into 8 "
-        "steps.",
+        "Stage 2 begins with a backward, the backward of a step overwrites its forward, and with one operation in a cell the 12 "
+        "operations of a stage do not fit into 8 steps.",
         labs=(LAB_2, LAB_6), fault="wrong program",
     ),
     Claim(
         64, NOTES, "section 3", "1F1B has smaller bubbles than GPipe.", "depends",
-        "As for claim 7: 1F1B idles less if memory limits GPipe, if the first stage is slow, or if forwards and backwards are slow on "
-        "different stages; otherwise both idle equally, or GPipe idles less because messages take time.",
+        "As for claim 7: 1F1B idles less if memory limits GPipe, if a stage before the last is slow, or if forwards and backwards are slow "
+        "on different stages; otherwise both idle equally, or GPipe idles less because messages take time.",
         sources=("narayanan2021megatron",), labs=(LAB_2, LAB_3),
     ),
     Claim(
@@ -39,7 +39,7 @@ PROGRAM_CLAIMS = (
     ),
     Claim(
         66, NOTES, "section 3",
-        "In a ring the bytes that a GPU sends do not grow with the number of GPUs; with a parameter server they do.", "depends",
+        "In a ring the bytes at the bottleneck do not grow with the number of GPUs; with a parameter server they do.", "depends",
         "It holds for one server if growth up to a factor of 2 does not count; in a ring a GPU sends between one and two times the "
         "gradients, and so does each of the GPUs that share the work of a server.",
         sources=("patarasuk2009bandwidth",), labs=(LAB_4,),
@@ -65,7 +65,8 @@ PROGRAM_CLAIMS = (
         printed=(20,), unit="ms", sources=("bang2023vtrain",), labs=(LAB_6, LAB_9),
     ),
     Claim(
-        70, NOTES, "section 2", "A node has 8 A100 or H100 GPUs, NVLink inside, and InfiniBand to other nodes.", "right",
+        70, NOTES, "section 2", "A node has, for example, 8 A100 or H100 GPUs, NVLink inside, and InfiniBand to other nodes.",
+        "right",
         "The vendor's own systems are built in this way, with either GPU.",
         printed=(8,),
     ),
@@ -82,20 +83,21 @@ PROGRAM_CLAIMS = (
         labs=(LAB_4, LAB_7), fault="wrong program",
     ),
     Claim(
-        73, SIMULATOR, "check of the replicas", "Agreement of the replicas shows that the all-reduce is right.", "wrong",
+        73, SIMULATOR, "check of the replicas", "To verify the step, it is enough that the replicas agree.", "wrong",
         "If messages are exact, the replicas of this program agree and are all wrong; a check must compare them with a mean that is "
         "computed in another way.",
         labs=(LAB_4, LAB_7), fault="false reason",
     ),
     Claim(
-        74, SIMULATOR, "prediction accuracy", "The trained model predicts 49.00 % of the points.", "wrong",
+        74, SIMULATOR, "prediction accuracy", "The trained model predicts 49.00 % of the points correctly.", "wrong",
         "The weights begin as ones, the labels come from a random vector that no other part of the program knows, and the step changes the "
         "weights at random, so nothing is learnt.",
         printed=(49.0,), unit="%", labs=(LAB_7,), fault="wrong program",
     ),
     Claim(
         75, SIMULATOR, "timeline of 1F1B", "With 3 stages and 6 microbatches 1F1B takes 8 time steps.", "depends",
-        "It holds if a step has room for a forward and a backward; with one operation in a step it takes 16 steps.",
+        "It holds if a step has room for a forward and a backward and a message arrives within the step; it takes 11 steps if a message "
+        "arrives in the next step, as the program's forwards do, and 16 steps with one operation in a step.",
         printed=(8,), unit="steps", labs=(LAB_2, LAB_6),
     ),
     Claim(
@@ -106,7 +108,7 @@ PROGRAM_CLAIMS = (
     Claim(
         103, NOTES, "section 3", "A transfer between two stages takes 20 ms in the simulation.", "wrong",
         "The report says that no transfer is modelled, and its total of 1210 ms has room for none: transfers of 20 ms each make it "
-        "1370 ms, and 20 ms for all transfers of a pipeline make it 1220 ms.",
+        "1370 ms, more than even the observed 1234 ms, and 20 ms for all transfers of a pipeline make it 1220 ms.",
         printed=(20,), unit="ms", labs=(LAB_9,), fault="false statement",
     ),
     Claim(
@@ -122,8 +124,10 @@ PROGRAM_CLAIMS = (
         labs=(LAB_6, LAB_8),
     ),
     Claim(
-        106, NOTES, "section 3, and section 8.1 of the report", "1F1B frees an activation as soon as its backward has ended.", "right",
-        "GPipe does the same; 1F1B needs less memory because its backwards begin earlier.",
+        106, NOTES, "section 3, and section 8.1 of the report",
+        "1F1B frees an activation as soon as its backward has ended, before all forwards are done.", "depends",
+        "It frees each at once, as GPipe does, and before the last forward on all stages if there are more microbatches than stages; "
+        "otherwise the first stage runs all forwards first, like GPipe.",
         labs=(LAB_3,),
     ),
     Claim(
@@ -150,8 +154,9 @@ PROGRAM_CLAIMS = (
         printed=(12,), unit="ranks", labs=(LAB_2,),
     ),
     Claim(
-        112, EVENT_LOG, "column Time", "The column Time says when an event happens.", "wrong",
-        "It has the number of the row, so no two of the 12 ranks do anything at the same time.",
+        112, EVENT_LOG, "column Time", "The column Time, a logical time in the program, says when an event happens.", "wrong",
+        "It has the number of the row, so no two of the 12 ranks do anything at the same time, and not even the order can be right, "
+        "because events stand before their inputs.",
         labs=(LAB_2, LAB_8), fault="false statement",
     ),
 )  # fmt: skip
