@@ -29,7 +29,7 @@ SIZES = {"0", "1", "2"}  # small numbers in formulas, or of stages, replicas and
 NOT_RESULTS = {
     1: "40 0.86",
     2: "40 1210 625",
-    5: "11 96 3 144 44",  # bubbles of 11/384 and 11/96; ZeRO-3's throughput
+    5: "11 96",  # bubbles of 11/384 and 11/96
     10: "2009",
     11: "32",  # for another V100
     12: "12 20",  # links of an A100, GB/s of each in NCCL
@@ -43,7 +43,7 @@ NOT_RESULTS = {
     35: "9 65",
     36: "4",
     39: "4 16",
-    42: "40 1040 130 20 520 2080",
+    42: "40 130 20 520 2080",
     46: "1170 140 1310",
     48: "20 9",
     50: "5.3",

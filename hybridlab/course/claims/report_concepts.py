@@ -72,9 +72,9 @@ CONCEPT_CLAIMS = (
     ),
     Claim(
         5, REPORT, "section 2.2", "With many GPUs, data parallelism alone scales badly because of its communication.", "depends",
-        "A GPU never sends more than twice its gradients, but the number of messages in a ring grows with the GPUs; between 384 and 1,536 "
-        "GPUs a model of 175 billion parameters loses two thirds of its speed on a GPU with replicas alone that share all weights (ZeRO-3), "
-        "and with replicas of pipelines no more than the bubble explains.",
+        "A GPU never sends more than twice its gradients, but the number of messages in a ring grows with the GPUs; from 384 to 1,536 GPUs "
+        "the speed of a GPU falls by two thirds with replicas alone that share all weights of 175 billion parameters (ZeRO-3), and with "
+        "replicas of pipelines no more than the bubble explains.",
         sources=("patarasuk2009bandwidth", "narayanan2021megatron"), labs=(LAB_10,),
     ),
     Claim(
@@ -85,8 +85,8 @@ CONCEPT_CLAIMS = (
     Claim(
         7, REPORT, "section 2.3", "1F1B has smaller bubbles than GPipe.", "depends",
         "With as much memory 1F1B idles less; with as many microbatches it does so only if a stage before the last is slow, or if forwards "
-        "and backwards are slow on different stages, and with equal stages both idle for (K-1)(F+B), or GPipe idles less because messages take "
-        "time.",
+        "and backwards are slow on different stages, and with equal stages both idle for (K-1)(F+B), or GPipe idles less because messages "
+        "take time.",
         sources=("narayanan2021megatron",), labs=(LAB_2, LAB_3, LAB_15),
     ),
     Claim(

@@ -95,8 +95,8 @@ RESULT_CLAIMS = (
     ),
     Claim(
         52, REPORT, "section 7.2.3", "On real machines a saving of 40 to 50 % of the memory is realistic.", "depends",
-        "Against GPipe with 8 microbatches it holds for the activations of the first of 4 stages, which holds at most 4 microbatches on any "
-        "machine, and fails for those of 2, 5 or 8 stages; for all memory it holds in some settings against GPipe and against one device, "
+        "Against GPipe with 8 microbatches it holds for the activations of the first of 4 stages, those of at most 4 microbatches on any "
+        "machine, and fails with 2, 5 or 8 stages; for all memory it holds in some settings against GPipe and against one device, "
         "and fails in most.",
         printed=((40, 50),), unit="%", labs=(LAB_3, LAB_9),
     ),

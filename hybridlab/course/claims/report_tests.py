@@ -143,8 +143,8 @@ TEST_CLAIMS = (
     Claim(
         131, REPORT, "section 6.2, benchmark 1", "With 2, 4, 8 and 16 microbatches the speedup of four GPUs falls from 3.47 to 0.48.",
         "wrong",
-        "The report divides a fixed 1040 ms by the time of a growing amount of work, where the quotient falls in any case, but not by the "
-        "printed numbers; for equal work the speedup rises.",
+        "The report divides a fixed 1040 ms by the time of a growing amount of work, and even this quotient does not fall as printed; for "
+        "equal work the speedup rises.",
         printed=tuple(row.speedup for row in BENCHMARK_1), unit="times", labs=(LAB_6, LAB_9), fault="false statement",
     ),
     Claim(

@@ -93,8 +93,8 @@ SWEEP_CLAIMS = (
         labs=(LAB_10, LAB_11, LAB_14),
     ),
     Claim(
-        129, "sweeps", "disclaimer", "Hanayo runs only as many microbatches as devices, and its schedule is repeated for a fair comparison.",
-        "depends",
+        129, "sweeps", "disclaimer",
+        "Hanayo runs only as many microbatches as devices, and its schedule is repeated for a fair comparison.", "depends",
         "All schedules run as many microbatches, which is fair; but every further group of microbatches costs Hanayo idle time between two "
         "groups, and the other schedules none.",
         sources=("liu2023hanayo",), labs=(LAB_12,),
@@ -102,8 +102,8 @@ SWEEP_CLAIMS = (
     Claim(
         130, "course", "lab on distributed training",
         "A pipeline of P = 4 stages with m = 16 microbatches idles for 4.7 % of the time, by the formula (P-1)/(P m).", "wrong",
-        "The course's own simulator has (P-1)/(m+P-1), 15.8 %; the lab's formula fits 16 stages, four on each of 4 devices, but the lab cuts "
-        "its model into 4, and even then the idle time is a part of the time without bubbles.",
+        "The course's own simulator has (P-1)/(m+P-1), 15.8 %; the lab's formula fits 16 stages, four on each of 4 devices, but the lab "
+        "cuts its model into 4, and even then the idle time is a part of the time without bubbles.",
         printed=(4.7,), unit="%", sources=("reddi2026labs", "huang2019gpipe"), labs=(LAB_3,), fault="false statement",
     ),
 )  # fmt: skip
