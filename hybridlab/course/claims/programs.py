@@ -131,7 +131,7 @@ PROGRAM_CLAIMS = (
         labs=(LAB_3,),
     ),
     Claim(
-        108, SIMULATOR, "performance report", "The step of 12 GPUs runs in 0.016619 seconds.", "wrong",
+        108, SIMULATOR, "performance report", "In the simulation, a step of 12 GPUs has a runtime of 0.016619 seconds.", "wrong",
         "The program measures how long one processor needs for its random numbers and additions, rank after rank; with 50 and 80 ms for "
         "an operation the same step takes more than twenty times as long.",
         printed=(0.016619,), unit="s", labs=(LAB_6,), fault="wrong program",

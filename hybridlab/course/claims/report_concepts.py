@@ -194,9 +194,9 @@ CONCEPT_CLAIMS = (
         labs=(LAB_3, LAB_9),
     ),
     Claim(
-        22, REPORT, "section 4.2, choice 1", "GPipe idles for 30 to 40 % of the time and 1F1B for 2 to 5 %.", "depends",
-        "It holds with as much memory, 2 stages, 32 microbatches and messages that take no time, because GPipe then empties its pipeline "
-        "after every two microbatches; with as many microbatches 1F1B never idles less.",
+        22, REPORT, "section 4.2, choice 1", "The bubbles of GPipe are 30 to 40 %, those of 1F1B 2 to 5 %.", "depends",
+        "As a part of the step it holds with as much memory, 2 stages, 32 microbatches and messages that take no time, because GPipe then "
+        "empties its pipeline after every two microbatches; with as many microbatches 1F1B never idles less.",
         printed=(_range(GPIPE_BUBBLE.printed), _range(ONE_F_ONE_B_BUBBLE.printed)), unit="%", labs=(LAB_3,),
     ),
     Claim(
