@@ -53,8 +53,8 @@ CONCEPT_CLAIMS = (
     ),
     Claim(
         107, REPORT, "section 2.1", "Models such as ResNets and Transformers are hard to fit into the memory of one GPU.", "depends",
-        "It holds for large Transformers; with gradients, optimiser and a microbatch of 32 samples, ResNets fit into an A100 of 40 GB, and "
-        "a small Transformer fits if it recomputes its activations.",
+        "It holds for large Transformers, and for a small one with all activations of 32 samples; ResNets, and a small Transformer that "
+        "recomputes its activations, fit into an A100 of 40 GB with gradients, optimiser and microbatch.",
         sources=("he2016deep", "rajbhandari2020zero"),
     ),
     Claim(
