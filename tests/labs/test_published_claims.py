@@ -313,7 +313,7 @@ def test_labs_show_recorded_verdicts_with_their_fault() -> None:
     first, second = str(verdicts_on(39, 33)).split("\n33. ")
     assert first.startswith(f"39. {CLAIMS[39].text[:40]}")
     assert f"Printed: {CLAIMS[39].figures}" in " ".join(first.split())
-    assert f"    WRONG: {CLAIMS[39].fault.upper()}. {CLAIMS[39].why[:20]}" in first
+    assert f"    WRONG ({CLAIMS[39].fault}). {CLAIMS[39].why[:20]}" in first
     assert "    RIGHT. " in second
     assert max(map(len, str(verdicts_on(*CLAIMS)).splitlines())) <= 96
     with refusal("empty", "verdicts(33)"):

@@ -15,7 +15,7 @@ from hybridlab.errors import HybridLabError
 VERDICTS = ("right", "wrong", "depends")
 FAULTS = {  # what can be wrong with a claim; the page and the labs explain these words once
     "false statement": "what the claim says, a number, a name or a fact, is not so in any reading",
-    "wrong program": "a program did print this, but the program does not do what it says",
+    "faulty program": "a program did print this, but the program does not do what it says",
     "false reason": "the number or the observation may be true, but it does not have this cause or this consequence",
 }
 AXES = {  # what a reader can understand in more than one way

@@ -17,13 +17,13 @@ PROGRAM_CLAIMS = (
         "After a correct all-reduce all ranks hold the same bits; here the rank that sends a chunk first holds its own unrounded numbers, "
         "and all other ranks hold the rounded numbers that they received.",
         printed=(0.0003, 0.00026, 0.00025), labs=(LAB_5, LAB_6),  # one for each stage; the output has more digits
-        fault="wrong program",
+        fault="faulty program",
     ),
     Claim(
         63, "report", OUTPUT, "The printed grid of time steps is 1F1B.", "wrong",
         "Stage 2 begins with a backward, the backward of a step overwrites its forward, and with one operation in a cell the 12 "
         "operations of a stage do not fit into 8 steps.",
-        labs=(LAB_2, LAB_6), fault="wrong program",
+        labs=(LAB_2, LAB_6), fault="faulty program",
     ),
     Claim(
         64, NOTES, "section 3", "1F1B has smaller bubbles than GPipe.", "depends",
@@ -80,7 +80,7 @@ PROGRAM_CLAIMS = (
         72, EVENT_LOG, "comment on the ring", 'The ring is a "True" chunked all-reduce: all replicas end with the mean gradient.', "wrong",
         "In both programs the all-gather starts one chunk too early and overwrites the sums: every chunk ends as the gradient of a single "
         "rank, divided by the number of replicas.",
-        labs=(LAB_4, LAB_7), fault="wrong program",
+        labs=(LAB_4, LAB_7), fault="faulty program",
     ),
     Claim(
         73, SIMULATOR, "check of the replicas", "To verify the step, it is enough that the replicas agree.", "wrong",
@@ -92,7 +92,7 @@ PROGRAM_CLAIMS = (
         74, SIMULATOR, "prediction accuracy", "The trained model predicts 49.00 % of the points correctly.", "wrong",
         "The weights begin as ones, the labels come from a random vector that no other part of the program knows, and the step changes the "
         "weights at random, so nothing is learnt.",
-        printed=(49.0,), unit="%", labs=(LAB_7,), fault="wrong program",
+        printed=(49.0,), unit="%", labs=(LAB_7,), fault="faulty program",
     ),
     Claim(
         75, SIMULATOR, "timeline of 1F1B", "With 3 stages and 6 microbatches 1F1B takes 8 time steps.", "depends",
@@ -103,7 +103,7 @@ PROGRAM_CLAIMS = (
     Claim(
         76, EVENT_LOG, "event timeline", 'The log of 144 events is "1F1B".', "wrong",
         "The second event of the log is a backward of stage 2, and three forwards of each replica are missing.",
-        printed=(144,), unit="events", labs=(LAB_2, LAB_6), fault="wrong program",
+        printed=(144,), unit="events", labs=(LAB_2, LAB_6), fault="faulty program",
     ),
     Claim(
         103, NOTES, "section 3", "A transfer between two stages takes 20 ms in the simulation.", "wrong",
@@ -134,18 +134,18 @@ PROGRAM_CLAIMS = (
         108, SIMULATOR, "performance report", "In the simulation, a step of 12 GPUs has a runtime of 0.016619 seconds.", "wrong",
         "The program measures how long one processor needs for its random numbers and additions, rank after rank; with 50 and 80 ms for "
         "an operation the same step takes more than twenty times as long.",
-        printed=(0.016619,), unit="s", labs=(LAB_6,), fault="wrong program",
+        printed=(0.016619,), unit="s", labs=(LAB_6,), fault="faulty program",
     ),
     Claim(
         109, EVENT_LOG, "output", "A deterministic all-reduce leaves small differences between the replicas of each stage.", "wrong",
         "As for claim 62: the program does leave such differences, but a correct all-reduce leaves none.",
         printed=(0.000242, 0.000322, 0.000276), labs=(LAB_5, LAB_6),  # one for each stage; the output has more digits
-        fault="wrong program",
+        fault="faulty program",
     ),
     Claim(
         110, EVENT_LOG, "gradient accumulation", "Each device adds up one gradient for each microbatch.", "wrong",
         "The printed program adds a random gradient in each of its 8 steps, also in a step without a backward.",
-        fault="wrong program",
+        fault="faulty program",
     ),
     Claim(
         111, SIMULATOR, "timeline of 1F1B", "In each step the printed grid has one cell for each of the 12 ranks.", "depends",

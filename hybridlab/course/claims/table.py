@@ -90,7 +90,8 @@ class Verdicts:
     def _lines_of(claim: Claim) -> str:
         printed = f" Printed: {claim.figures}" if claim.printed else ""
         first = fill(f"{claim.number}. {claim.text}{printed}", WIDTH, subsequent_indent="    ")
-        second = fill(f"{claim.judgement.upper()}. {claim.why}", WIDTH, initial_indent="    ", subsequent_indent="    ")
+        fault = f" ({claim.fault})" if claim.fault else ""
+        second = fill(f"{claim.verdict.upper()}{fault}. {claim.why}", WIDTH, initial_indent="    ", subsequent_indent="    ")
         return f"{first}\n{second}"
 
 
