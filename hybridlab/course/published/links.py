@@ -69,7 +69,7 @@ class RealLinks:
     def mark(self, figure: "Picture") -> "Picture":
         """Draw a vertical line at the time of a message into each plot of a figure with the latency on the x-axis, and return the figure.
 
-        Links that are slower than the end of the axis are left out. The text of the figure names the others.
+        Links that are slower than the end of the axis are left out. The first plot and the text of the figure name the others.
 
         Raises
         ------
@@ -85,9 +85,29 @@ class RealLinks:
         for axes in plots:
             for time in inside.values():
                 axes.axvline(time, color="#59636E", linewidth=0.7, linestyle=(0, (1, 1.5)), zorder=0.5)
+        gap = 0.05 * plots[0].get_xlim()[1]
+        for time, names in _beside(inside, gap):
+            height = plots[0].get_xaxis_transform()  # from 0 at the axis to 1 at the top
+            plots[0].text(time + gap / 8, 0.98, names, transform=height, rotation=90, va="top", ha="left", fontsize=8, color="#59636E")
         told = ", ".join(f"{name} {time:.2f} ms" for name, time in inside.items())
         figure.alt_text += f" Dotted lines: {told}."
         return figure
+
+
+def _beside(times: Mapping[str, float], gap: float) -> list[tuple[float, str]]:
+    r"""Return places for names on the axis: marks that are closer than ``gap`` share one place, at the last of them.
+
+    >>> _beside({"NVLink of an A100": 0.15, "InfiniBand of an A100": 1.36, "one region of a cloud": 24.8}, 1.6)
+    [(1.36, 'NVLink\nInfiniBand'), (24.8, 'one region')]
+    """
+    places: list[tuple[float, str]] = []
+    for name, time in times.items():
+        short = name.partition(" of ")[0].partition(",")[0]
+        if places and time - places[-1][0] <= gap:
+            places[-1] = time, f"{places[-1][1]}\n{short}"
+        else:
+            places.append((time, short))
+    return places
 
 
 def real_links(*forwards: float) -> RealLinks:
