@@ -258,6 +258,7 @@ def test_a_student_checks_right_answers_and_answers_that_are_not_right_yet(tmp_p
     assert said.stdout.endswith("change them, save the notebook, and check again\n")
 
 
+@pytest.mark.slow
 def test_a_check_finds_neither_an_installed_package_nor_a_path_of_the_student(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Builds run with numpy alone, whatever is installed beside it."""
     site = tmp_path / "site-packages"

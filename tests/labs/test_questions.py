@@ -4,6 +4,7 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
+import pytest
 from cases import in_turn, refusal
 from instances import instances_of
 
@@ -60,6 +61,7 @@ def test_a_task_whose_answer_needs_rounding_says_how_many_decimals(key: str) -> 
         assert not rounded or "decimal" in question.prompt or "whole" in question.prompt, (seed, question.prompt)
 
 
+@pytest.mark.slow
 @each_number_task
 def test_a_known_mistake_of_every_seed_gets_the_code_of_a_mistake(key: str) -> None:
     for seed in [None, *instances_of(key)]:

@@ -105,6 +105,7 @@ def test_any_answer_gets_feedback(answer: Any) -> None:
     }
 
 
+@pytest.mark.slow
 @each_lab
 def test_an_answer_to_another_task_does_not_pass(lab: str) -> None:
     same = {("lab02.t4", "lab02.t1")}  # the whole of 1F1B has the line that task 4 asks for
