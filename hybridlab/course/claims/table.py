@@ -293,7 +293,7 @@ def _html_findings(row: Row) -> str:
 
 def _html_all_readings(row: Row) -> str:
     """Return a row of the table with all readings of a claim, folded: a column for each axis, the finding and the result."""
-    heads = "".join(f'<th scope="col">{head}</th>' for head in (*row.readings.axes, "found", "claim"))
+    heads = "".join(f'<th scope="col">{head}</th>' for head in (*row.readings.axes, "found", "the claim"))
     body = "".join(
         f"<tr>{''.join(f'<td>{_html_text(word)}</td>' for word in (*words, text, holds))}</tr>"
         for words, (holds, _, text) in zip(row.readings.combinations, _lines(row), strict=True)

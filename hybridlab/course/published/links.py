@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 TOKENS, WIDTH = 4096, 4096
 NBYTES = 2 * TOKENS * WIDTH  # 16 bits for each number of the activations
 
-
 # The first two latencies are those of NCCL in src/graph/tuning.cc (ring, protocol Simple). The other links are in CrossPipe, sec. 2.3: the
 # slowest of two campuses, and the fastest of two regions.
 LINKS: Mapping[str, Link] = MappingProxyType(
