@@ -116,10 +116,10 @@ def test_labs_and_papers_of_the_claims_exist() -> None:
         (0.00025, 0.000254, True),
         (0.00025, 0.000256, False),
         ((6, 8), 6, True),
-        ((6, 8), 8.4, True),
-        ((6, 8), 8.6, False),
+        ((6, 8), 8.04, True),  # the ends of a range: one digit more than printed
+        ((6, 8), 8.06, False),
         ((2, 5), 11.1, False),
-        ((0.25, 1), 1.1, False),  # the range is printed to hundredths
+        ((0.25, 1), 1.001, False),  # the range is printed to hundredths
         (2021, "2021", False),
     ],
 )

@@ -157,7 +157,7 @@ class Finding:
         """Return whether the claim holds. This is ``holds``; if ``holds`` is None, the comparison of the numbers decides.
 
         Printed and recomputed numbers at the same position are compared. They agree if they are equal after rounding to the printed digits.
-        A recomputed number agrees with a printed range if it lies in the range.
+        A recomputed number agrees with a printed range if it lies in the range after rounding to one digit more than the ends have.
 
         Raises
         ------
@@ -307,10 +307,12 @@ def _is_finite(number: Any) -> bool:
 
 
 def _agree(printed: float | tuple[float, float], number: Any) -> bool:
-    """Return whether ``number``, rounded to the printed digits, is the printed number or lies in the printed range."""
+    """Return whether ``number`` is the printed number to its digits, or lies in the printed range to one digit more."""
+    is_range = isinstance(printed, tuple)
     low, high = printed if isinstance(printed, tuple) else (printed, printed)
-    # The rounding error of a printed number is at most half a unit of its last digit. The factor allows for the rounding of floats.
-    half = 0.5 * min(_last_digit(low), _last_digit(high)) * (1 + 1e-9)
+    # The rounding error is at most half a unit of the last digit. With the printed digits alone, 0.62 would lie in 1 to 2. The factor
+    # allows for the rounding of floats.
+    half = (0.05 if is_range else 0.5) * min(_last_digit(low), _last_digit(high)) * (1 + 1e-9)
     return not isinstance(number, str) and bool(low - half <= number <= high + half)  # a text, such as a year, never agrees with a number
 
 

@@ -158,7 +158,8 @@ CONCEPT_CLAIMS = (
     Claim(
         17, REPORT, "section 3.3.2", "In a well-configured system communication takes 15 to 25 % of the time.", "depends",
         "The share follows from the number of microbatches, the number of replicas, the time of a ring step and the messages between "
-        "stages: two replicas reach this range only with 4 microbatches or fewer each, and more replicas reach it more often.",
+        "stages: two replicas reach this range only with 4 microbatches or fewer each; eight replicas reach it with 8 each, under reading A "
+        "with ring steps of 20 ms and under reading B with ring steps of 10 ms.",
         printed=((15, 25),), unit="%", labs=(LAB_6, LAB_9),
     ),
     Claim(
@@ -183,8 +184,8 @@ CONCEPT_CLAIMS = (
     ),
     Claim(
         20, REPORT, "section 3.3.4", "A step takes 1 to 2 s for a typical model.", "depends",
-        "Rounded to whole seconds it holds for the report's own step, except under reading B if the replicas share 8 microbatches; "
-        "published steps of models with 1.7 to 1008 billion parameters take 3.5 to 103 s.",
+        "It holds for the report's own step under reading A with 8 microbatches for each replica, 1.21 s, and otherwise this step is "
+        "shorter than 0.7 s; published steps of models with 1.7 to 1008 billion parameters take 3.5 to 103 s.",
         printed=((1, 2),), unit="s", sources=("narayanan2021megatron",), labs=(LAB_9,),
     ),
     Claim(
