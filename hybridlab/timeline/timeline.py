@@ -1,6 +1,6 @@
 """A timeline: the start and the end of each operation, measures such as makespan and bubble, and a trace for Perfetto."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from os import PathLike
@@ -75,6 +75,48 @@ class Timeline(Frozen):
             raise HybridLabError("no operation can end before it starts", "ends-before-start")
         if self.spans is not None:
             require_fitting_spans(self.spans, self.start.shape[:-1], self.schedule.devices, self.start.shape[-1])
+
+    @classmethod
+    def from_times(cls, schedule: Any, times: Any, unit: str | None = "ms") -> "Timeline":
+        """Return the timeline of a schedule from the start and the end of each operation, such as those that a program of your own returns.
+
+        Parameters
+        ----------
+        schedule : Schedule or Replicated
+            The operations.
+        times : mapping of str or Op to (start, end)
+            The times of each operation of the schedule, in ``unit``, such as ``{"0F0": (0, 50)}``.
+        unit : str or None
+            As in :class:`Timeline`.
+
+        Raises
+        ------
+        HybridLabError
+            An operation has no times, the times name an operation that the schedule does not have, or the values are no times.
+
+        Examples
+        --------
+        >>> from hybridlab.schedule import Schedule
+        >>> Timeline.from_times(Schedule("one", [["0F0", "0B0"]]), {"0F0": (0, 1), "0B0": (2, 4)}).busy
+        array([3.])
+        """
+        if not isinstance(schedule, Operations):
+            raise HybridLabError(f"the schedule of a timeline must be a Schedule, not {short_repr(schedule)}", "not-a-schedule")
+        if not isinstance(times, Mapping):
+            wanted = 'times must have the start and the end of each operation, such as {"0F0": (0, 50)}'
+            raise HybridLabError(f"{wanted}, not {short_repr(times)}", "wrong-type")
+        given = {str(op): span for op, span in times.items()}
+        names = [str(op) for op in schedule.ops]
+        missing = next((name for name in names if name not in given), None)
+        if missing is not None:
+            raise HybridLabError(f"{missing} has no times, but the schedule has this operation", "missing-operation")
+        unknown = given.keys() - set(names)
+        if unknown:
+            raise HybridLabError(f"{min(unknown)} has times, but the schedule has no such operation", "unknown-operation")
+        spans = numbers([given[name] for name in names], "times")
+        if spans.shape != (len(names), 2):
+            raise HybridLabError("each operation has two times, its start and its end", "wrong-shape")
+        return cls(schedule, spans[:, 0], spans[:, 1], unit=unit)
 
     @classmethod
     def from_chrome_trace(

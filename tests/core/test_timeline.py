@@ -127,6 +127,25 @@ def test_a_measured_timeline_is_a_timeline() -> None:
     assert Timeline(ONE, np.array([-3, -2]), np.array([-2, 0])).makespan == 3
 
 
+def test_the_times_of_an_own_program_are_a_timeline() -> None:
+    costs = Costs(forward=1, backward=2, p2p=0.5)
+    right = simulate(TWO, costs)
+    spans = zip(right.start.tolist(), right.end.tolist(), strict=True)
+    times = dict(reversed(list(zip(map(str, right.ops), spans, strict=True))))  # in any order
+    assert Timeline.from_times(TWO, times) == right
+    assert Timeline.from_times(TWO, {op: times[str(op)] for op in right.ops}, unit="s").unit == "s"
+    with refusal("missing-operation", "1B1"):  # what a simulator returns after a deadlock
+        Timeline.from_times(TWO, {op: span for op, span in times.items() if op != "1B1"})
+    with refusal("unknown-operation", "2F0"):
+        Timeline.from_times(TWO, times | {"2F0": (0, 1)})
+    with refusal("wrong-shape", "start", "end"):
+        Timeline.from_times(TWO, dict.fromkeys(times, (0, 1, 2)))
+    with refusal("wrong-type", "0F0", "(0, 50)"):
+        Timeline.from_times(TWO, [1, 2])
+    with refusal("not-a-schedule"):
+        Timeline.from_times("0F0 0B0", times)
+
+
 def test_a_timeline_keeps_its_own_times() -> None:
     start, end = np.array([0.0, 1.0]), np.array([1.0, 3.0])
     timeline = Timeline(ONE, start, end)
