@@ -131,7 +131,7 @@ def a_schedule_for_a_slow_link(answer: Any) -> Feedback:
         return wrong("does-not-fit", f"{name} does not fit: one of its devices holds {peak:g} microbatches; {there}")
     best = 1375.0  # ms: the makespan of the best schedule in the library; a student may register further schedules
     if timeline.makespan <= best + 0.01:
-        return right(f"{takes} and holds {peak:g} microbatches: it keeps them in halves, so twice as many pieces are in flight")
+        return right(f"{takes} and holds {peak:g} microbatches: its pieces have half as many layers, so twice as many are in flight")
     lost = timeline.makespan - slow_link(name, chunks, 0.0).makespan
     slower = f"{takes}, and {lost:.0f} ms of them are lost by messages: another schedule fits and is faster"
     if chunks > 2 or name in ("interleaved", "interleaved-zb", "hanayo"):
