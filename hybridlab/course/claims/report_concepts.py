@@ -158,8 +158,8 @@ CONCEPT_CLAIMS = (
     Claim(
         17, REPORT, "section 3.3.2", "In a well-configured system communication takes 15 to 25 % of the time.", "depends",
         "The share follows from the number of microbatches, the number of replicas, the time of a ring step and the messages between "
-        "stages: two replicas reach this range only with 4 microbatches or fewer each; eight replicas reach it with 8 each, under reading A "
-        "with ring steps of 20 ms and under reading B with ring steps of 10 ms.",
+        "stages: two replicas reach this range only with 4 microbatches or fewer each; eight replicas reach it with 8 each, under "
+        "reading A with ring steps of 20 ms and under reading B with ring steps of 10 ms.",
         printed=((15, 25),), unit="%", labs=(LAB_6, LAB_9),
     ),
     Claim(
