@@ -112,7 +112,7 @@ CONCEPT_CLAIMS = (
         "A ring takes 2(N-1) steps, and no all-reduce makes better use of the links.", "depends",
         "A ring takes exactly this number of steps, and it holds if only GPUs add, because then no all-reduce sends fewer bytes; if the "
         "switch adds (NVLS in nodes of H100s, SHARP between nodes), a GPU sends its gradients only once.",
-        sources=("patarasuk2009bandwidth",), labs=(LAB_4,),
+        sources=("patarasuk2009bandwidth", "graham2020sharp", "nvidia2023nvls"), labs=(LAB_4,),
     ),
     Claim(
         11, REPORT, "section 3.2", "An A100 has 16 GB of memory.", "wrong",

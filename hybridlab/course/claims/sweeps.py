@@ -43,7 +43,7 @@ SWEEP_CLAIMS = (
         120, "sweeps", "disclaimer", "Sends and receives are asynchronous: a device goes on while its message travels.", "depends",
         "It holds in the second implementation and in public versions of the module that the document lacks; where a send keeps its device "
         "waiting, as a single send of NCCL does, a step takes longer.",
-        labs=(LAB_14,),
+        sources=("grattafiori2024llama",), labs=(LAB_14,),
     ),
     Claim(
         121, "sweeps", "introduction", "GPipe, 1F1B, interleaved 1F1B, Hanayo and ZB-H1 are covered.", "depends",
