@@ -3,6 +3,7 @@
 import warnings
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import chain, islice
 from typing import Any
 
@@ -95,9 +96,26 @@ class Sweep:
             The table has no such column.
         """
         # convert the values as in the rows: a list becomes a tuple, and a schedule gets the spelling of the registry
-        wanted = [(self._index(name), _as_in_rows(name, plain_value(value))) for name, value in values.items()]
-        rows = tuple(row for row in self.values if all(row[index] == value for index, value in wanted))
+        wanted = {self._index(name): _as_in_rows(name, plain_value(value)) for name, value in values.items()}
+        try:
+            near = self._rows_with(tuple(wanted)).get(tuple(wanted.values()), [])
+        except TypeError:  # a value that no dict takes as a key, such as an array
+            near = list(self.values)
+        rows = tuple(row for row in near if all(row[index] == value for index, value in wanted.items()))
         return Sweep(self.columns, rows, self.unit)
+
+    def _rows_with(self, indices: tuple[int, ...]) -> dict[Values, list[Values]]:
+        """Return the rows by their values in some columns. A loop of a lab asks for thousands of rows, so this is kept."""
+        if indices not in self._kept:
+            groups: dict[Values, list[Values]] = {}
+            for row in self.values:
+                groups.setdefault(tuple(row[index] for index in indices), []).append(row)
+            self._kept[indices] = groups
+        return self._kept[indices]
+
+    @cached_property
+    def _kept(self) -> dict[tuple[int, ...], dict[Values, list[Values]]]:
+        return {}
 
     def column(self, name: str) -> list[Any]:
         """Return the values of one column, row by row."""

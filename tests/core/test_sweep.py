@@ -405,6 +405,7 @@ def test_where_and_column_and_repr() -> None:
     assert repr(part).startswith("<Sweep of 4 rows, 0 refused: schedule, devices, microbatches, chunks, forward,")
     lists = sweep("gpipe", {"devices": 2, "microbatches": 2, "forward": [[1, 2], [2, 1]], "backward": 2})
     assert len(lists.where(forward=[2, 1])) == len(lists.where(forward=np.array([2, 1]))) == 1
+    assert len(Sweep(("x",), (({},), ({"y": 1},))).where(x={})) == 1  # a dict cannot be looked up
 
 
 def test_a_table_made_by_hand_says_how_many_rows_were_refused() -> None:
