@@ -5,10 +5,10 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from hybridlab.checks import counted
 from hybridlab.errors import HybridLabError
 from hybridlab.palette import shade_colour
 from hybridlab.schedule import KINDS
-from hybridlab.schedules import REGISTRY
 
 MOST_BYTES = 2_000_000  # largest number of bytes of JSON for one view
 # largest number of operations in a timeline; a browser draws two such timelines in 1.0 to 1.5 s (measured, headless Chromium, two cores)
@@ -72,27 +72,42 @@ def refuse_too_large(nbytes: int, subject: str = "this grid is", advice: str = "
         raise HybridLabError(f"{subject} more than the {MOST_BYTES / 1e6:g} MB of data that a page can carry: {advice}", "too-large")
 
 
-def operation_kinds(chunks: Mapping[str, Iterable[int]]) -> Data:
+def too_many_to_draw(devices: int, microbatches: int, chunks: int, ops: int | None = None) -> str | None:
+    """Return None if a view can draw so many operations. If not, return a sentence with the reason.
+
+    ``ops`` is the number of operations. None means that the schedule is not built yet. Then a forward and a backward for each stage and
+    microbatch are counted, because building a very large schedule could take long.
+
+    >>> print(too_many_to_draw(2, 4000, 1))  # doctest: +ELLIPSIS
+    2 devices x 4,000 microbatches x 1 chunk have more operations than the 12,500 that can be drawn; try fewer ...
+    """
+    if (2 * devices * chunks * microbatches if ops is None else ops) <= MOST_OPS:
+        return None
+    sizes = f"{counted(devices, 'device')} x {counted(microbatches, 'microbatch')} x {counted(chunks, 'chunk')}"
+    sentence = f"{sizes} have more operations than the {MOST_OPS:,} that can be drawn"
+    return f"{sentence}; try fewer microbatches, or simulate them in Python without a picture"
+
+
+def operation_kinds(shades: Iterable[int]) -> Data:
     """Return the words and the colours of each kind of operation.
 
     Parameters
     ----------
-    chunks : mapping of str to iterable of int
-        Name of a schedule -> the numbers of chunks per device that a view can show.
+    shades : iterable of int
+        The numbers of shades that a view needs. A schedule needs as many as a device has chunks, times the number of copies of the weights.
 
     Returns
     -------
     dict
-        An entry for each kind (F, B, I, W) has ``words`` and ``colours``. ``colours`` maps a number n of shades to a list of n colours. The
-        number of shades is the number of chunks on a device times the number of copies of the weights.
+        An entry for each kind (F, B, I, W) has ``words`` and ``colours``. ``colours`` maps a number n of shades to a list of n colours.
 
     Examples
     --------
-    >>> operation_kinds({"gpipe": [1]})["F"]
+    >>> operation_kinds([1])["F"]
     {'words': 'forward', 'colours': {'1': ['#56B4E9']}}
     """
     # Always include a single shade, because legends show the colour of a kind without shades.
-    counts = sorted({1, *(count * REGISTRY[name].copies for name, each in chunks.items() for count in each)})
+    counts = sorted({1, *shades})
     return {
         kind.value: {
             "words": kind.words,

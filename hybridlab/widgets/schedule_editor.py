@@ -178,4 +178,4 @@ def _kinds_and_starts(given: Data) -> Data:
     # The editor begins with the first text.
     own = [{"name": "start", "title": "the puzzle's start", "text": given["start"]}] if given["puzzle"] else []
     # 2 * chunks, because a text can have two copies of the weights, with different shades.
-    return {"kinds": operation_kinds({"gpipe": [chunks, 2 * chunks]}), "starts": [*own, *texts, empty]}
+    return {"kinds": operation_kinds([chunks, 2 * chunks]), "starts": [*own, *texts, empty]}

@@ -269,7 +269,7 @@ def step_data(axes: Mapping[str, list[Any]], ring: RingCosts, costs: Costs, opti
         "unit": costs.unit or "",  # "" means no unit for the script
         "label": ring.label,
         "costs": _cost_entries(costs),
-        "kinds": operation_kinds({name: [REGISTRY[name].fewest_chunks] for name in axes["schedule"]}),
+        "kinds": operation_kinds(REGISTRY[name].fewest_chunks * REGISTRY[name].copies for name in axes["schedule"]),
         "spans": {kind: {"words": words, "colour": SPAN_COLOURS.get(kind)} for kind, words in zip(SPAN_KINDS, SPAN_WORDS, strict=True)},
         "titles": {name: REGISTRY[name].title for name in axes["schedule"]},
         **axes,

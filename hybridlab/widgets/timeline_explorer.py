@@ -6,14 +6,15 @@ from typing import Any
 
 import traitlets
 
-from hybridlab.checks import counted, one_time, whole_number
+from hybridlab.checks import counted, known_name, one_time, whole_number
 from hybridlab.costs import Costs
 from hybridlab.errors import HybridLabError
-from hybridlab.schedules import REGISTRY, build, known_schedule
+from hybridlab.schedules import REGISTRY
 from hybridlab.simulation import simulate
 from hybridlab.timeline import Timeline
 from hybridlab.widgets.choices import costs_of_one_setting
 from hybridlab.widgets.measured_data import measured_steps, refusal_of, size_of, with_measured
+from hybridlab.widgets.own_schedules import Offered, build_offered, offered_schedules
 from hybridlab.widgets.page_data import digest
 from hybridlab.widgets.scripts import FromFiles, script_of, style_sheet
 from hybridlab.widgets.timeline_explorer_data import SIZES, grid_data, has_setting, setting_data, supported_or_fewest_chunks
@@ -33,8 +34,12 @@ class TimelineExplorer(View):
 
     Parameters
     ----------
-    schedules : str or iterable of str
-        Names of the schedules from which the reader chooses.
+    schedules : str, iterable of str, or mapping
+        Names of the schedules from which the reader chooses. Or a mapping of the title that the view shows to a name of the registry or to
+        a function of ``(devices, microbatches)`` or ``(devices, microbatches, chunks)``. The function returns the orders: a list with a
+        line for each device, such as ``["0F0 0B0", "1F0 1B0"]``, a text with such lines, a :class:`Schedule`, or lists of operations. It
+        gets whole numbers and runs once for each size. The name of a function, for example in ``show``, is its title. A size has a refusal
+        if the function raises an error, or if its orders cannot run or have another size.
     devices, microbatches : int or iterable of int
         The sizes from which the reader chooses.
     chunks : int, iterable of int or None
@@ -71,6 +76,18 @@ class TimelineExplorer(View):
     >>> explorer.schedule, explorer.devices = "1f1b", 5
     >>> explorer.timeline.makespan
     24.0
+
+    A function of your own, beside a schedule of the registry:
+
+    >>> def mine(devices, microbatches):
+    ...     orders = []
+    ...     for device in range(devices):
+    ...         forwards = [f"{device}F{microbatch}" for microbatch in range(microbatches)]
+    ...         backwards = [f"{device}B{microbatch}" for microbatch in reversed(range(microbatches))]
+    ...         orders.append(" ".join(forwards + backwards))
+    ...     return orders
+    >>> TimelineExplorer({"mine": mine, "1F1B": "1f1b"}, show={"compare": "1F1B"})  # doctest: +ELLIPSIS
+    <TimelineExplorer: 18 orders, data ...; mine against 1f1b, 2 devices, 2 microbatches, 1 chunk, F 1, B 2, latency 0>
     """
 
     SETTING = ("schedule", *SIZES, *TIMES, "slow_device", "slowdown", "compare")
@@ -114,7 +131,8 @@ class TimelineExplorer(View):
         )
         self._overlap, self._unit = costs.overlap.item(), costs.unit
         self._steps = measured_steps(measured, unit)
-        grid = grid_data(schedules, {"devices": devices, "microbatches": microbatches, "chunks": chunks})
+        self._offered = offered_schedules(schedules)
+        grid = grid_data(self._offered, {"devices": devices, "microbatches": microbatches, "chunks": chunks})
         for count in grid["devices"]:
             costs.table(count)  # raises if the costs are for another number of devices
         times = {name: one_or_each(getattr(costs, name).tolist()) for name in TIMES}
@@ -126,6 +144,11 @@ class TimelineExplorer(View):
         self.set_trait("data", data)
         super().__init__(**self._first_setting(times, show))
         self.on_msg(self._answer)
+
+    @property
+    def _schedules(self) -> dict[str, Offered]:
+        """All schedules that Python can build, by name: those of the registry, and the functions that the view offers."""
+        return {**REGISTRY, **self._offered}
 
     @property
     def costs(self) -> Costs:
@@ -145,14 +168,19 @@ class TimelineExplorer(View):
         """
         if self.schedule in self._steps:
             return self._steps[self.schedule]
-        return simulate(build(self.schedule, self.devices, self.microbatches, self.chunks), self.costs)
+        return simulate(build_offered(self._schedules[self.schedule], self.devices, self.microbatches, self.chunks), self.costs)
 
     def checked(self, name: str, value: Any) -> Any:
         """Return the value for one trait of the setting, or raise an error if the library does not accept this value."""
         if name == "compare" and value in ("", None):
             return ""
         if name in ("schedule", "compare"):
-            return value if isinstance(value, str) and value in self._steps else known_schedule(value)
+            if isinstance(value, str):
+                # A schedule of the registry can have another title, and then the author of the view knows it by this title.
+                value = next((each.name for each in self._offered.values() if each.title == value), value)
+                if value in self._steps:
+                    return value
+            return known_name(value, self._schedules, "schedule", any_case=True)
         if name == "slow_device":
             return None if value is None else whole_number(value, name, at_least=0)
         if name in ("p2p", "slowdown"):
@@ -170,7 +198,7 @@ class TimelineExplorer(View):
         choices |= {name: [self.checked(name, value)] for name, value in times.items()}
         if "schedule" in asked:
             # A schedule outside the grid begins with its smallest number of chunks. Measured steps are always in the grid.
-            choices["chunks"] = self._offered_chunks(asked["schedule"]) or [REGISTRY[asked["schedule"]].fewest_chunks]
+            choices["chunks"] = self._offered_chunks(asked["schedule"]) or [self._schedules[asked["schedule"]].fewest_chunks]
         choices |= {name: [value] for name, value in asked.items()}
         refusals = []
         for values in product(*(choices[name] for name in self.SETTING)):
@@ -183,7 +211,7 @@ class TimelineExplorer(View):
     def _refusal(self, name: str, *size: int) -> str | None:
         """Return the reason why the schedule has no timeline of this size, or None if it has."""
         if name not in self._steps:
-            return REGISTRY[name].refusal(*size)
+            return self._schedules[name].refusal(*size)
         return None if size == size_of(self._steps[name]) else refusal_of(self._steps[name])
 
     def _offered_chunks(self, name: str) -> list[int]:
@@ -195,7 +223,7 @@ class TimelineExplorer(View):
         offered = self._offered_chunks(name)
         if name in self._steps:
             return offered[0]
-        near = supported_or_fewest_chunks(name, chunks)
+        near = supported_or_fewest_chunks(self._schedules[name], chunks)
         return near if near == chunks or not offered else offered[0]
 
     @traitlets.observe("schedule", *SIZES, "compare")
@@ -211,14 +239,14 @@ class TimelineExplorer(View):
         if has_setting(self.data, setting):
             self.set_trait("extra", {})
         elif not has_setting(self.extra, setting):
-            self.set_trait("extra", setting_data(setting, self._steps))
+            self.set_trait("extra", setting_data(setting, self._schedules, self._steps))
 
     def _answer(self, _: Any, content: Any, __: Any) -> None:
         """Answer the question of a page whether a kernel is running. The answer has the schedules that the kernel can build."""
         if content == {"ask": "live"}:
             schedules = [
-                {"name": family.name, "title": family.title, "fewest": family.fewest_chunks, "step": family.chunk_step}
-                for family in REGISTRY.values()
+                {"name": each.name, "title": each.title, "fewest": each.fewest_chunks, "step": each.chunk_step}
+                for each in self._schedules.values()
             ]
             self.send({"live": True, "schedules": schedules})
 

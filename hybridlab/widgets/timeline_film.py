@@ -66,7 +66,7 @@ def film_data(names: list[str], devices: int, microbatches: int, forward: float,
     for name, count in chunks.items():
         # raises an error for a refused size, because a film cannot show the refusal of order_entry
         build(name, devices, microbatches, count)
-        schedules.append({"name": name, "title": REGISTRY[name].title, **order_entry(name, devices, microbatches, count)})
+        schedules.append({"name": name, "title": REGISTRY[name].title, **order_entry(REGISTRY[name], devices, microbatches, count)})
     times = {name: getattr(costs, name).item() for name in ("forward", "backward", "weight_share", "p2p")}
     about = {"devices": devices, "microbatches": microbatches, "unit": unit or "", "costs": times}
-    return {**about, "kinds": operation_kinds({name: [count] for name, count in chunks.items()}), "schedules": schedules}
+    return {**about, "kinds": operation_kinds(count * REGISTRY[name].copies for name, count in chunks.items()), "schedules": schedules}

@@ -102,7 +102,7 @@ def test_a_sweep_has_its_rows() -> None:
 
 
 def test_the_views_list_and_show_it() -> None:
-    timelines = TimelineExplorer(REGISTRY, devices=4, microbatches=8, show={"schedule": NAME})
+    timelines = TimelineExplorer(tuple(REGISTRY), devices=4, microbatches=8, show={"schedule": NAME})
     assert [(each["name"], each["title"]) for each in timelines.data["schedules"]] == [(name, REGISTRY[name].title) for name in REGISTRY]
     assert timelines.data["pipelines"][f"{NAME}/4/8/1"] == {"orders": [line.split(": ")[1] for line in str(build(NAME, 4, 8)).splitlines()]}
     assert timelines.timeline.makespan == length(4, 8)

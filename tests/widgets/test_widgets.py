@@ -38,7 +38,7 @@ Entry = dict[str, Any]
 @cache
 def whole() -> dict[str, Any]:
     """Return the data of a grid of all schedules, which is made once and changed by no test."""
-    return grid_data(list(REGISTRY), AXES)
+    return grid_data(REGISTRY, AXES)
 
 
 def small(**changes: Any) -> TimelineExplorer:
@@ -79,7 +79,7 @@ def test_a_schedule_is_offered_the_chunks_it_supports() -> None:
         assert offered == (sorted(supported & {1, 2, 4}) or [fewest]), name
     assert [chunks[name] for name in ("gpipe", "dualpipe", "zb-v", "dualpipe-v")] == [[1], [1], [2], [2]]
     assert [chunks[name] for name in ("interleaved", "looped-bfs", "hanayo", "interleaved-zb")] == [[2, 4]] * 4
-    fewest = grid_data(["interleaved", "gpipe"], AXES | {"chunks": None})
+    fewest = grid_data({name: REGISTRY[name] for name in ("interleaved", "gpipe")}, AXES | {"chunks": None})
     assert [schedule["chunks"] for schedule in fewest["schedules"]] == [[2], [1]]
 
 
@@ -384,10 +384,10 @@ def test_the_limit_is_two_megabytes_of_json(monkeypatch: pytest.MonkeyPatch) -> 
     assert page_data.MOST_BYTES == 2_000_000
     length = len(json.dumps(whole(), separators=(",", ":")))
     monkeypatch.setattr(page_data, "MOST_BYTES", length)
-    assert grid_data(list(REGISTRY), AXES) == whole()
+    assert grid_data(REGISTRY, AXES) == whole()
     monkeypatch.setattr(page_data, "MOST_BYTES", length - 1)
     with refusal("too-large", "MB"):
-        grid_data(list(REGISTRY), AXES)
+        grid_data(REGISTRY, AXES)
 
 
 @examples(60)
