@@ -14,18 +14,17 @@ from hybridlab.collectives import ring_all_reduce
 from hybridlab.errors import HybridLabError
 from hybridlab.widgets.choices import whole_numbers
 from hybridlab.widgets.page_data import Data, digest
+from hybridlab.widgets.ring_messages import MOST_HOPS, NEAR, ProgramHop, with_hops
 from hybridlab.widgets.scripts import FromFiles, script_of, style_sheet
 from hybridlab.widgets.view import Checked, View, as_trait_error, shown_first
 
-Ring = Callable[[Floats], Iterable[Any]]  # values, shape (ranks, n) -> hops; ``held`` of a hop has sums, not means
+Ring = Callable[[Floats], Any]  # values, shape (ranks, n) -> hops or (averages, messages); ``held`` of a hop has sums, not means
 Counts = npt.NDArray[np.int64]  # entry [r, c, s] counts how many times the number of rank s is in chunk c on rank r
 
 MOST_RANKS = 8
 MOST_RINGS = 4
-MOST_HOPS = 60
 MOST_TIMES = 99  # largest accepted count of one rank's number in a sum
 LONGEST_NAME = 40  # characters
-NEAR = 0.05  # allowed distance of a count from a whole number: more than rounding errors of wire formats, less than for means
 TIMES = {1: "", 2: " twice"}
 
 
@@ -39,9 +38,16 @@ class RingStepper(View):
     Parameters
     ----------
     rings : mapping of str to function, or None
-        Name -> ring, at most 4 rings, shown side by side. A ring is a function of values of shape (ranks, n) that returns its hops. The
-        chunks are the pieces into which ``numpy.array_split`` cuts the n numbers. Each hop has the sums (not means) that the ranks hold
-        after this hop. None shows only :func:`~hybridlab.collectives.ring_all_reduce`.
+        Name -> ring, at most 4 rings, shown side by side. A ring is a function of values of shape (ranks, n). The chunks are the pieces
+        into which ``numpy.array_split`` cuts the n numbers. The function returns one of these:
+
+        - its hops. Each hop has the sums (not means) that the ranks hold after this hop.
+        - ``(averages, messages)``, as the program of lab 4. ``averages`` has the shape (ranks, n), and ``messages[s][r]`` is the chunk that
+          rank r sends in step s, as sums or divided by the number of ranks. An empty list stands for no message. The view finds the
+          chunks, the receivers and what they do from the numbers in the messages, so it shows a wrong ring, too. After the last step,
+          the ranks hold ``averages``; before, they hold what follows from the messages. Sentences say where these do not agree.
+
+        None shows only :func:`~hybridlab.collectives.ring_all_reduce`.
     ranks : int or iterable of int
         The numbers of ranks from which the reader chooses, 2 to 8.
     show : mapping or None
@@ -50,7 +56,7 @@ class RingStepper(View):
     Raises
     ------
     HybridLabError
-        A function is not a ring, or a step does not exist.
+        A function is not a ring, a function raises an error, or a step does not exist.
 
     Examples
     --------
@@ -149,7 +155,8 @@ def ring_data(rings: Mapping[str, Ring], ranks: Iterable[int]) -> Data:
         ring has these keys at each step:
 
         - ``messages``: [sender, receiver, chunk] for each message of the hop; ``sent`` says the same in a sentence
-        - ``told``: sentences that say what the receivers did, which sums have become whole and which whole sums are lost
+        - ``told``: sentences that say what the receivers did, which sums have become whole and which whole sums are lost, and for a
+          program what does not follow from its messages
         - ``parts``: shape (ranks, chunks, ranks), where entry [r, c, s] counts how many times the number of rank s is in chunk c on rank r
         - ``values``: shape (ranks, chunks), the sums of the second run
         - ``marks``: shape (ranks, chunks), "whole", "lost" (a whole sum that was overwritten) or ""
@@ -207,6 +214,9 @@ def _checked_rings(rings: Any) -> dict[str, Ring]:
         if not isinstance(name, str) or not name.strip() or len(name) > LONGEST_NAME or not name.isprintable():
             wanted = f"a few words of at most {LONGEST_NAME} characters"
             raise HybridLabError(f"the name of a ring must be {wanted}, not {short_repr(name)}", "malformed-name")
+        if not callable(rings[name]):
+            wanted = "a function of values, shape (ranks, n), that returns hops or (averages, messages)"
+            raise HybridLabError(f"the ring {name!r} must be {wanted}, not {short_repr(rings[name])}", "wrong-type")
     return dict(rings)
 
 
@@ -226,6 +236,7 @@ def _states(name: str, ring: Ring, ranks: int) -> list[Data]:
     """Return the state of one ring after each hop: see :func:`ring_data`."""
     eye: Floats = np.eye(ranks)
     powers: Floats = np.exp2(np.arange(ranks, dtype=np.float64))
+    ring = with_hops(name, ring, ranks)
     # Each chunk of rank s is unit vector number s, so entry s of a sum counts how many times rank s is in the sum.
     hops = _run_ring(name, ring, np.tile(eye, ranks), ranks)
     parts = [eye[:, None, :].repeat(ranks, axis=1).astype(np.int64), *(_part_counts(name, hop, ranks) for hop in hops)]
@@ -242,7 +253,12 @@ def _states(name: str, ring: Ring, ranks: int) -> list[Data]:
     marks = np.where(whole, "whole", np.where(lost, "lost", ""))
     phases = ["start", *(str(hop.phase) for hop in hops)]
     messages = [[], *(_messages(name, hop, ranks) for hop in hops)]
-    effects = ["Every rank holds its own numbers alone.", *map(_effects_text, pairwise(parts), pairwise(marks), messages[1:])]
+    effects = map(_effects_text, pairwise(parts), pairwise(marks), messages[1:])
+    notes = [hop.notes if isinstance(hop, ProgramHop) else [] for hop in hops]
+    told = [
+        "Every rank holds its own numbers alone.",
+        *(" ".join(filter(None, [effect, *more])) for effect, more in zip(effects, notes, strict=True)),
+    ]
     return [
         {
             "phase": phases[place],
@@ -253,7 +269,7 @@ def _states(name: str, ring: Ring, ranks: int) -> list[Data]:
             "whole": int(whole[place].sum()),
             "error": float(np.round(np.abs(values[place] / ranks - powers.mean()).max(), 6)),
             "sent": _messages_text(messages[place]) if place else "Nothing is sent yet.",
-            "told": effects[place],
+            "told": told[place],
         }
         for place in range(len(parts))
     ]
@@ -261,11 +277,7 @@ def _states(name: str, ring: Ring, ranks: int) -> list[Data]:
 
 def _run_ring(name: str, ring: Ring, values: Floats, ranks: int) -> list[Any]:
     """Return the hops of a ring, or raise an error if the function is not a ring."""
-    if not callable(ring):
-        raise HybridLabError(
-            f"the ring {name!r} must be a function of values, shape (ranks, n), that returns hops, not {short_repr(ring)}", "wrong-type"
-        )
-    hops = list(each_of(ring(values), f"the ring {name!r} must return hops"))
+    hops = list(each_of(ring(values), f"the ring {name!r} must return hops or (averages, messages)"))
     # At least D - 1 hops, because with fewer hops a number cannot reach all D ranks.
     if not ranks <= len(hops) + 1 <= MOST_HOPS:
         wanted = f"{ranks - 1} to {MOST_HOPS - 1} hops for {ranks} ranks"
@@ -273,7 +285,7 @@ def _run_ring(name: str, ring: Ring, values: Floats, ranks: int) -> list[Any]:
     for hop in hops:
         missing = [part for part in ("phase", "sender", "receiver", "chunk", "held") if getattr(hop, part, None) is None]
         if missing:
-            advice = "pass the hops of a run with record=True"
+            advice = "pass the hops of a run with record=True, or return (averages, messages)"
             raise HybridLabError(f"a hop of the ring {name!r} has no {missing[0]}: {advice}", "not-a-hop")
     return hops
 

@@ -217,7 +217,7 @@ def hop(**changes: Any) -> SimpleNamespace:
         ({"rings": {"": correct}}, "malformed-name", "not ''"),
         ({"rings": {3: correct}}, "malformed-name", "not 3"),
         ({"rings": {"a": 3}}, "wrong-type", "ring 'a' must be a function"),
-        ({"rings": {"a": lambda values: 3}}, "not-a-list", "ring 'a' must return hops, not 3"),
+        ({"rings": {"a": lambda values: 3}}, "not-a-list", "ring 'a' must return hops or (averages, messages), not 3"),
         ({"rings": {"a": lambda values: []}}, "wrong-length", "1 to 59 hops for 2 ranks, not 0"),
         ({"rings": {"a": lambda values: [hop(held=values)] * (1 + (values.shape[1] > 2))}}, "not-a-ring", "2 hops with some numbers and 1"),
         ({"rings": {"a": lambda values: [3]}}, "not-a-hop", "no phase"),
