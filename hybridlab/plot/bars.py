@@ -1,5 +1,6 @@
 """Drawing of a timeline: operations as bars, and spans (messages, hops of rings, optimisers)."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -7,10 +8,11 @@ import numpy as np
 import numpy.typing as npt
 from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection, PolyCollection
+from matplotlib.patches import Rectangle
 
 from hybridlab.arrays import Floats, Ints
 from hybridlab.palette import SPAN_COLOURS, shade_colour, shades_of
-from hybridlab.plot.picture import MUTED, text_width, write
+from hybridlab.plot.picture import INK, MUTED, text_width, write
 from hybridlab.schedule import KINDS, Operations, W
 from hybridlab.timeline import Timeline
 from hybridlab.timeline.spans import ALL_GATHER, REDUCE_SCATTER, SPAN_KINDS
@@ -282,6 +284,26 @@ def tops_and_heights(schedule: Operations, pitch: float, height: float) -> tuple
     heights[schedule.pairs + 1] /= 2
     tops[schedule.pairs + 1] += height / 2
     return tops, heights
+
+
+def outlines_of(timeline: Timeline, rows: Sequence[int], pitch: float, height: float) -> list[tuple[float, float, float, float]]:
+    """Return the start and the end of these operations since the first start, and the top and the height of their bars in inches."""
+    first = origin(timeline)
+    tops, heights = tops_and_heights(timeline.schedule, pitch, height)
+    times = timeline.start - first, timeline.end - first
+    return [(float(times[0][row]), float(times[1][row]), float(tops[row]), float(heights[row])) for row in rows]
+
+
+def draw_outline(axes: Axes, start: float, end: float, top: float, height: float, unit: float, gid: str) -> float:
+    """Draw a thick outline and return its right end. One inch of x is ``unit`` units of time."""
+    end = max(end, start + 0.03 * unit)  # at least 0.03 inches, so that an operation without duration is visible
+    # A wider white line under the outline makes the outline visible on dark bars.
+    for colour, width in (("white", 3.6), (INK, 2.0)):
+        outline = Rectangle((start, top), end - start, height, fill=False, edgecolor=colour, linewidth=width, clip_on=False, zorder=5)
+        outline.set_joinstyle("miter")
+        outline.set_gid(gid if colour == INK else "halo")
+        axes.add_patch(outline)
+    return end
 
 
 def _largest(height: float) -> float:

@@ -1,12 +1,12 @@
 """Figures of one timeline, or of several timelines on one time axis. Each figure has a description in words."""
 
 import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from hybridlab.checks import checked_text, counted, short_repr
+from hybridlab.checks import checked_text, counted, each_of, known_name, short_repr
 from hybridlab.errors import HybridLabError
 from hybridlab.plot.bars import numbers_for, origin
 from hybridlab.plot.panel import (
@@ -17,12 +17,14 @@ from hybridlab.plot.panel import (
     Frame,
     draw_axis,
     draw_legend,
+    draw_marked_sample,
     draw_panel,
     frame_for,
     legend_lines,
     ticks_for,
 )
 from hybridlab.plot.picture import MARGIN, MUTED, WIDTH, Picture, after_a_number, number, page, text_width, write
+from hybridlab.schedule import Op
 from hybridlab.schedules import REGISTRY
 from hybridlab.step.replicas import Replicated
 from hybridlab.timeline import Timeline
@@ -30,6 +32,7 @@ from hybridlab.timeline import Timeline
 MOST_DEVICES = 64  # limit of the rows of one figure
 MOST_OPS = 1000  # largest number of operations on one device; a figure has hardly more pixels
 MOST_LISTED = 16  # largest number of values in a sentence; screen readers read the sentence aloud
+LONGEST_NAME = 40  # characters; longest name of the marks in the legend
 BETWEEN = 0.16  # inches between a timeline and the title of the next timeline
 LINE, TITLE_LINE = 0.19, 0.26  # inches; height of a line of text, and of a line of the title
 
@@ -41,6 +44,8 @@ def timeline(
     activations: bool = True,
     end: float | None = None,
     peak: float | None = None,
+    marked: Iterable[Op | str] = (),
+    marked_as: str = "marked",
 ) -> Picture:
     """Return a figure of one timeline, with a row for each device, a colour for each kind of operation, and hatched idle time.
 
@@ -61,12 +66,16 @@ def timeline(
         End of the time axis. None means the end of the timeline. Figures with the same ``end`` and ``peak`` have the same scales.
     peak : float, optional
         The number of activations that fills the height of a strip. None means the largest peak of any device.
+    marked : iterable of Op or str
+        Operations that get a thick outline, such as ``("0F0", "1B0")``. In a hybrid step, an operation is marked on all its ranks.
+    marked_as : str
+        The name of the marked operations in the legend and in the alternative text, such as "critical path".
 
     Raises
     ------
     HybridLabError
-        The timeline has several settings, more than 64 devices, or more than 1,000 operations on a device, or ``end`` or ``peak`` is too
-        small.
+        The timeline has several settings, more than 64 devices, or more than 1,000 operations on a device; ``end`` or ``peak`` is too
+        small; or a marked operation is not in the schedule.
 
     Examples
     --------
@@ -77,11 +86,19 @@ def timeline(
     """
     _check_drawable(timeline)
     head = _schedule_title(timeline) if title is None else checked_text(title, "title")
+    ops, name = _marked_ops(timeline, marked), _marked_name(marked_as)
     frame = frame_for([timeline], activations, end, peak)
-    return draw_timelines({head: timeline}, "", frame, alt_text(timeline))
+    return draw_timelines({head: timeline}, "", frame, alt_text(timeline) + _marked_text(ops, name), marked={head: ops}, marked_as=name)
 
 
-def compare(timelines: Mapping[str, Timeline], *, title: str | None = None, activations: bool = True) -> Picture:
+def compare(
+    timelines: Mapping[str, Timeline],
+    *,
+    title: str | None = None,
+    activations: bool = True,
+    marked: Mapping[str, Iterable[Op | str]] | None = None,
+    marked_as: str = "marked",
+) -> Picture:
     """Return a figure of several timelines on one time axis. Each timeline is below the previous timeline.
 
     A solid line marks the end of each timeline. A dashed line at the same time goes through all timelines below, so that a reader can
@@ -95,11 +112,15 @@ def compare(timelines: Mapping[str, Timeline], *, title: str | None = None, acti
         Title of the figure.
     activations : bool
         As in :func:`timeline`.
+    marked : mapping of str to iterable of Op or str, optional
+        Title of a timeline -> its operations that get a thick outline.
+    marked_as : str
+        As in :func:`timeline`.
 
     Raises
     ------
     HybridLabError
-        In the same cases as :func:`timeline`, or the timelines have different units.
+        In the same cases as :func:`timeline`, or the timelines have different units, or ``marked`` has a title that no timeline has.
 
     Examples
     --------
@@ -128,8 +149,12 @@ def compare(timelines: Mapping[str, Timeline], *, title: str | None = None, acti
     if devices > MOST_DEVICES:
         raise HybridLabError(f"{devices} devices in all are more than a figure can show: compare at most {MOST_DEVICES}", "too-large")
     above = "" if title is None else checked_text(title, "title")
+    if not isinstance(marked, Mapping | None):
+        raise HybridLabError(f'marked has operations by title, such as {{"1F1B": ["0F0"]}}, not {short_repr(marked)}', "wrong-type")
+    name = _marked_name(marked_as)
+    ops = {head: _marked_ops(timelines[known_name(head, timelines, "timeline")], each) for head, each in (marked or {}).items()}
     frame = frame_for(list(timelines.values()), activations)
-    return draw_timelines(timelines, above, frame, _comparison_text(timelines))
+    return draw_timelines(timelines, above, frame, _comparison_text(timelines, ops, name), marked=ops, marked_as=name)
 
 
 def alt_text(timeline: Timeline) -> str:
@@ -181,6 +206,8 @@ def draw_timelines(
     results: Mapping[str, str] | None = None,
     more: Sequence[Entry] = (),
     below: float = 0.0,
+    marked: Mapping[str, Sequence[Op]] | None = None,
+    marked_as: str = "",
 ) -> Picture:
     """Return a figure with a title, every timeline below its own title, the time axis and the legend.
 
@@ -200,8 +227,14 @@ def draw_timelines(
         Entries to add to the legend.
     below : float
         Inches to leave free below the legend.
+    marked : mapping of str to sequence of Op, optional
+        Title of a timeline -> the operations that get a thick outline.
+    marked_as : str
+        The name of these operations in the legend.
     """
-    drawn = list(timelines.values())
+    drawn, ops = list(timelines.values()), marked or {}
+    more = [*more, *[Entry(marked_as, draw_marked_sample)] * any(ops.values())]
+    titles = list(timelines)
     heads = [_head(head, (results or {}).get(head) or results_text(each)) for head, each in timelines.items()]
     # If some bars are too narrow for a number, the legend says so.
     numbered = all(numbers_for(each, frame.bar, AXIS / frame.span).rows.all() for each in drawn)
@@ -222,7 +255,9 @@ def draw_timelines(
                 write(sheet, x, top + LINE * row + 0.14, text, **style)
         below = top + LINE * len(head) + 0.06
         # Dashed lines at the ends of the timelines above let a reader compare the ends.
-        draw_panel(figure, below, each, frame, ticks, [other.makespan for other in drawn[:place]])
+        own = set(ops.get(titles[place], ()))
+        rows = [row for row, op in enumerate(each.ops) if op in own] if own else []
+        draw_panel(figure, below, each, frame, ticks, [other.makespan for other in drawn[:place]], rows)
         top += heights[place] + BETWEEN
     draw_axis(sheet, bottom + 0.2, frame, ticks, [each.makespan for each in drawn], drawn[0].unit)
     draw_legend(sheet, bottom + 0.34, legend)
@@ -267,10 +302,41 @@ def results_text(timeline: Timeline) -> str:
     return f"makespan {number(timeline.makespan)}{after_a_number(timeline.unit)}, bubble ratio {timeline.bubble_ratio:.3f}"
 
 
-def _comparison_text(timelines: Mapping[str, Timeline]) -> str:
+def _comparison_text(timelines: Mapping[str, Timeline], marked: Mapping[str, Sequence[Op]], name: str) -> str:
     """Return a description of a figure of several timelines in words."""
-    facts = (f"{title} ({sizes_text(each)}): {facts_text(each)}." for title, each in timelines.items())
+    facts = (
+        f"{title} ({sizes_text(each)}): {facts_text(each)}.{_marked_text(marked.get(title, ()), name)}" for title, each in timelines.items()
+    )
     return f"{counted(len(timelines), 'timeline')} on one time axis. {' '.join(facts)}"
+
+
+def _marked_ops(timeline: Timeline, marked: Any) -> list[Op]:
+    """Return the operations to mark, each one once, or raise an error if the timeline does not have one of them."""
+    wanted = 'marked must be a list of operations, such as ("0F0", "1B0")'
+    if isinstance(marked, str):
+        raise HybridLabError(f"{wanted}, not {short_repr(marked)}", "not-a-list")
+    ops = [each if isinstance(each, Op) else Op.parse(each) for each in each_of(marked, wanted)]
+    known = set(timeline.ops)
+    for op in ops:
+        if op not in known:
+            raise HybridLabError(f"{_schedule_title(timeline)}, has no operation {op} to mark", "unknown-operation")
+    return list(dict.fromkeys(ops))
+
+
+def _marked_name(name: Any) -> str:
+    """Return the name of the marks in the legend, or raise an error if it is no short text."""
+    if not checked_text(name, "marked_as").strip() or len(name) > LONGEST_NAME or not name.isprintable():
+        raise HybridLabError(
+            f"marked_as must be a few words of at most {LONGEST_NAME} characters, not {short_repr(name)}", "malformed-name"
+        )
+    return str(name)
+
+
+def _marked_text(ops: Sequence[Op], name: str) -> str:
+    """Return a sentence that names the marked operations, with a space before it. Empty without marks."""
+    listed = ", ".join(map(str, ops[:MOST_LISTED]))
+    more = f" and {len(ops) - MOST_LISTED} more" if len(ops) > MOST_LISTED else ""
+    return f" {name[:1].upper()}{name[1:]}: {listed}{more}." if ops else ""
 
 
 def facts_text(timeline: Timeline) -> str:

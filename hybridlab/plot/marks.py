@@ -1,12 +1,12 @@
 """The figure of an answer to a task: the answer's timeline above the correct timeline, with marks at wrong operations and stops."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from matplotlib.axes import Axes
 from matplotlib.patches import Rectangle
 
-from hybridlab.plot.bars import origin, ring_height, ring_levels, tops_and_heights
+from hybridlab.plot.bars import draw_outline, origin, outlines_of, ring_height, ring_levels
 from hybridlab.plot.figures import draw_timelines
 from hybridlab.plot.panel import AXIS, LEFT, SAMPLE, Entry, Frame, frame_for
 from hybridlab.plot.picture import INK, MUTED, Picture, after_a_number, number, sheet, text_width, write
@@ -70,10 +70,8 @@ def marked_figure(
     axes = next(each for each in figure.axes if each.get_gid() == "timeline")
     yours = drawn[0]
     first, unit = origin(yours), frame.span / AXIS  # unit: units of time in an inch
-    tops, heights = tops_and_heights(yours.schedule, frame.pitch, frame.bar)
-    for row in rows:
-        start, end = float(yours.start[row]) - first, float(yours.end[row]) - first
-        _mark(axes, start, end, float(tops[row]), float(heights[row]), unit)
+    for outline in outlines_of(yours, rows, frame.pitch, frame.bar):
+        _mark(axes, *outline, unit)
     for stage, device, start, end in rings:
         top, height = _level_of(yours, stage, device, frame)
         _mark(axes, start - first, end - first, top, height, unit)
@@ -91,15 +89,9 @@ def _level_of(timeline: Timeline, stage: int, device: int, frame: Frame) -> tupl
     return device * frame.pitch + frame.bar + 0.01 + level * strip / count, ring_height(strip, count) + 0.02
 
 
-def _mark(axes: Axes, start: float, end: float, top: float, height: float, unit: float, **style: Any) -> None:
+def _mark(axes: Axes, start: float, end: float, top: float, height: float, unit: float) -> None:
     """Draw a thick outline, and a cross on the middle of its upper edge. One inch of x is ``unit`` units of time."""
-    end = max(end, start + 0.03 * unit)  # at least 0.03 inches, so that an operation without duration is visible
-    # A wider white line under the outline makes the outline visible on dark bars.
-    for colour, width in (("white", 3.6), (INK, 2.0)):
-        outline = Rectangle((start, top), end - start, height, fill=False, edgecolor=colour, linewidth=width, clip_on=False, zorder=5)
-        outline.set_joinstyle("miter")
-        outline.set_gid("wrong" if colour == INK else "halo")
-        axes.add_patch(outline)
+    end = draw_outline(axes, start, end, top, height, unit, "wrong")
     _draw_cross(axes, (start + end) / 2, top)
 
 

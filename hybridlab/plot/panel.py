@@ -20,11 +20,13 @@ from hybridlab.plot.bars import (
     bars_of,
     draw_bars,
     draw_idle,
+    draw_outline,
     draw_spans,
     draw_spans_of_kind,
     lane_for,
     numbers_for,
     origin,
+    outlines_of,
     span_kinds_in,
     write_numbers,
 )
@@ -111,10 +113,19 @@ def frame_for(timelines: Sequence[Timeline], activations: bool, end: Any = None,
     return Frame(_at_least(longest, end, "end", "the makespan") or 1.0, bar, lane, memory if activations else 0.0, gap, strip or 1.0)
 
 
-def draw_panel(figure: Picture, top: float, timeline: Timeline, frame: Frame, ticks: list[float], makespans_above: Sequence[float]) -> None:
+def draw_panel(
+    figure: Picture,
+    top: float,
+    timeline: Timeline,
+    frame: Frame,
+    ticks: list[float],
+    makespans_above: Sequence[float],
+    marked: Sequence[int] = (),
+) -> None:
     """Draw a timeline ``top`` inches below the upper edge of the figure. x is the time since the first start.
 
-    A solid line marks the makespan of this timeline. Dashed lines mark the makespans of the timelines above.
+    A solid line marks the makespan of this timeline. Dashed lines mark the makespans of the timelines above. The operations of the rows
+    ``marked`` have a thick outline.
     """
     height = frame.height(timeline)
     axes = sheet(figure, LEFT, top, AXIS, height, frame.span)
@@ -136,6 +147,8 @@ def draw_panel(figure: Picture, top: float, timeline: Timeline, frame: Frame, ti
             _draw_activations(axes, timeline, device, frame)
     end = axes.vlines([timeline.makespan], -0.04, height + 0.05, color=INK, linewidth=1.2, clip_on=False, zorder=3)
     end.set_gid("makespan")
+    for outline in outlines_of(timeline, marked, frame.pitch, frame.bar):
+        draw_outline(axes, *outline, frame.span / AXIS, "marked")
 
 
 def activation_curve(timeline: Timeline, device: int) -> tuple[Floats, Floats]:
@@ -334,6 +347,11 @@ def _draw_pair_sample(axes: Axes, x: float, y: float) -> None:
     left, right, half = np.array([x]), np.array([x + SAMPLE[0]]), np.array([SAMPLE[1] / 2])
     for kind, top in (("F", np.array([y])), ("B", y + half)):
         draw_bars(axes, Bars(kind, left, right, top, half, np.array([KIND_COLOURS[kind]])), points=72)
+
+
+def draw_marked_sample(axes: Axes, x: float, y: float) -> None:
+    """Draw the outline of a marked operation."""
+    draw_outline(axes, x, x + SAMPLE[0], y, SAMPLE[1], 1.0, "sample")  # in the legend, one unit of x is an inch
 
 
 def _draw_idle_sample(axes: Axes, x: float, y: float) -> None:

@@ -2,6 +2,7 @@
 
 from hybridlab.step.recomputation import recomputed_peak
 from hybridlab.step.replicas import Replicated, replicate
+from hybridlab.step.rings import with_rings
 from hybridlab.step.step import HybridStep, hybrid_step
 
-__all__ = ["HybridStep", "Replicated", "hybrid_step", "recomputed_peak", "replicate"]
+__all__ = ["HybridStep", "Replicated", "hybrid_step", "recomputed_peak", "replicate", "with_rings"]

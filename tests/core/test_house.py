@@ -77,6 +77,7 @@ PUBLIC = {
     "planner",
     "plot",
     "schedules",
+    "step",
 }
 PUBLIC |= {"sweep", "training", "widgets", "wire"}
 SOURCES = sorted(LIBRARY.rglob("*.py"))

@@ -17,12 +17,13 @@ from profiles import examples
 from strategies import any_orders, crossing_orders, decimals, legal_orders, shares, supported
 
 from hybridlab import REGISTRY, Costs, InvalidSchedule, Op, Schedule, Timeline, build, simulate
-from hybridlab.course.checking.drawing import Drawing, first_differences, marked_by, with_rings
+from hybridlab.course.checking.drawing import Drawing, first_differences, marked_by
 from hybridlab.course.checking.partial import Stop, run_partly, timeline_of, turns_of
 from hybridlab.course.labs.lab02.tasks import BROKEN
 from hybridlab.course.tasks import Feedback, check
 from hybridlab.plot import Picture
 from hybridlab.schedule.text import Turns, split_text
+from hybridlab.step import with_rings
 
 COSTS = Costs(forward=1, backward=2)
 GOAL = simulate(build("1f1b", 3, 4), COSTS)
@@ -327,7 +328,7 @@ def test_times_that_no_axis_can_show_draw_nothing(starts: Any) -> None:
 
 
 def test_rings_are_drawn_beside_the_operations_of_their_stage() -> None:
-    goal = with_rings(GOAL, [18, 17, 15], [22, 21, 19])
+    goal = with_rings(GOAL, [(18, 22), (17, 21), (15, 19)])
     figure = Drawing.of_rings([16, 17, 15], [20, 21, 19], GOAL, goal, [0]).figure()
     yours, below = panels(figure)
     for axes, starts in ((yours, (16, 17, 15)), (below, (18, 17, 15))):

@@ -267,6 +267,7 @@ FIGURES = {
     "long title": lambda: plot.timeline(made("1f1b", 2, 4), title="cost $5, then $6; " * 9),
     "compare": lambda: plot.compare({name: made(name, 4, 8) for name in ("1f1b", "zb-h1", "interleaved")}, title="Three"),
     "near ends": lambda: plot.compare({"one": made("gpipe", 2, 9, forward=1.01), "two": made("gpipe", 2, 9)}),
+    "marked": lambda: plot.timeline(made("zb-v", 4, 8), marked=["0F0"], marked_as="critical path: its work and its latency"),
     "lines": lambda: plot.lines([1, 2, 4, 8], {"a": [1, 2, 3, 4], "b": [4, 3, 2, 1]}, x_label="x", y_label="y", title="t"),
 }
 
@@ -395,6 +396,15 @@ REFUSED = {
     "an endless span": (lambda: plot.timeline(made("1f1b", 2, 2), end=float("inf")), "not-finite", "end", "inf"),
     "a small peak": (lambda: plot.timeline(made("1f1b", 2, 2), peak=1.5), "too-small", "peak", "2", "1.5"),
     "a peak that is no number": (lambda: plot.timeline(made("1f1b", 2, 2), peak="large"), "not-a-number", "peak", "'large'"),
+    "one marked text": (lambda: plot.timeline(made("1f1b", 2, 2), marked="0F0"), "not-a-list", "marked must be a list", "'0F0'"),
+    "a marked number": (lambda: plot.timeline(made("1f1b", 2, 2), marked=[3]), "unknown-operation", "3 is not an operation"),
+    "a mark of another schedule": (
+        lambda: plot.timeline(made("1f1b", 2, 2), marked=["1F0", "0F2"]),
+        "unknown-operation", "1F1B, 2 devices, 2 microbatches, has no operation 0F2",
+    ),
+    "a long name of marks": (lambda: plot.timeline(made("1f1b", 2, 2), marked_as="m" * 41), "malformed-name", "at most 40 characters"),
+    "a mark in no timeline": (lambda: plot.compare({"a": made("1f1b", 2, 2)}, marked={"b": []}), "unknown-name", "unknown timeline 'b'"),
+    "marks without a title": (lambda: plot.compare({"a": made("1f1b", 2, 2)}, marked=["0F0"]), "wrong-type", "operations by title"),
 }  # fmt: skip
 
 

@@ -16,9 +16,10 @@ from matplotlib.collections import PolyCollection
 from matplotlib.colors import to_rgb
 
 from hybridlab import Costs, Timeline, build, hybrid_step, plot, simulate
-from hybridlab.course.checking.drawing import Drawing, with_rings
+from hybridlab.course.checking.drawing import Drawing
 from hybridlab.palette import KIND_COLOURS, SPAN_COLOURS
 from hybridlab.plot.marks import marked_figure
+from hybridlab.step import with_rings
 from hybridlab.timeline.spans import SPAN_KINDS, Spans
 
 COSTS = {"forward": 50, "backward": 80}
@@ -183,7 +184,7 @@ def hops_of(axes: Axes) -> np.ndarray:
 
 
 def test_rings_of_a_device_that_overlap_in_time_do_not_cover_each_other() -> None:
-    axes = panel(with_rings(TWO_STAGES, [60, 300, 40, 300], [100, 320, 90, 320]), activations=False)
+    axes = panel(with_rings(TWO_STAGES, [(60, 100), (300, 320), (40, 90), (300, 320)]), activations=False)
     boxes = hops_of(axes)
     for (left, right, top, bottom), (start, end, above, below) in combinations(boxes.tolist(), 2):
         assert min(right, end) <= max(left, start) + 1e-9 or min(bottom, below) <= max(top, above) + 1e-9
@@ -195,12 +196,13 @@ def test_rings_of_a_device_that_overlap_in_time_do_not_cover_each_other() -> Non
 
 
 def test_rings_that_follow_each_other_are_at_one_height_also_below_a_timeline_whose_rings_overlap() -> None:
-    apart, overlapping = ([60, 300, 10, 280], [100, 320, 60, 300]), ([60, 300, 40, 280], [100, 320, 90, 300])
-    figure = plot.compare({"a": with_rings(TWO_STAGES, *overlapping), "b": with_rings(TWO_STAGES, *apart)}, activations=False).figure
+    apart = [(60, 100), (300, 320), (10, 60), (280, 300)]
+    overlapping = {0: (60, 100), 1: (300, 320), 2: (40, 90), 3: (280, 300)}
+    figure = plot.compare({"a": with_rings(TWO_STAGES, overlapping), "b": with_rings(TWO_STAGES, apart)}, activations=False).figure
     _, below = [axes for axes in figure.axes if axes.get_gid() == "timeline"]
     boxes = hops_of(below)
     boxes = boxes[boxes[:, 0] < 280]
-    alone = hops_of(panel(with_rings(TWO_STAGES, *apart), activations=False))
+    alone = hops_of(panel(with_rings(TWO_STAGES, apart), activations=False))
     assert np.ptp(boxes[:, 2]) == pytest.approx(0)
     assert boxes[0, 3] - boxes[0, 2] == pytest.approx(alone[0, 3] - alone[0, 2])
 
@@ -216,6 +218,53 @@ def test_the_mark_of_a_wrong_operation_surrounds_it_also_if_time_starts_late() -
     left, right, top, bottom = bars[timeline.start[row]]
     assert (outline.get_x(), outline.get_x() + outline.get_width()) == (left, right)
     assert (outline.get_y(), outline.get_y() + outline.get_height()) == pytest.approx((top, bottom))
+
+
+def test_marked_operations_have_an_outline_without_a_cross_and_the_texts_name_them() -> None:
+    timeline = simulate(build("1f1b", 2, 8), Costs(**COSTS))
+    path = [span.op for span in timeline.breakdown().critical_path]
+    late = Timeline(timeline.schedule, timeline.start + 64, timeline.end + 64)
+    alone = plot.timeline(late, marked=map(str, path), marked_as="critical path")
+    two = plot.compare({"a": late, "b": timeline}, marked={"b": [path[0], "0F0"]})
+    assert alone.alt_text.endswith(f". Critical path: {', '.join(map(str, path[:16]))} and {len(path) - 16} more.")
+    assert two.alt_text.endswith(". Marked: 0F0.")
+    assert "Marked" not in two.alt_text.split(" b ")[0]
+    for figure, name, wanted in ((alone, "critical path", [path]), (two, "marked", [[], path[:1]])):
+        assert name in {text.get_text() for text in figure.axes[0].texts}
+        panels = [axes for axes in figure.figure.axes if axes.get_gid() == "timeline"]
+        for axes, ops in zip(panels, wanted, strict=True):
+            outlines = [each for each in axes.patches if each.get_gid() == "marked"]
+            places = {(each.get_x(), each.get_x() + each.get_width(), round(each.get_y(), 9)) for each in outlines}
+            bars = np.concatenate([rectangles(axes, f"operations {kind}") for kind in "FB"])
+            times = {(timeline.start[row], timeline.end[row]) for row, op in enumerate(timeline.ops) if op in ops}
+            assert {each[:2] for each in places} == times
+            assert len(outlines) == len(ops)
+            assert places <= {(left, right, round(top, 9)) for left, right, top, _ in bars.tolist()}
+            assert not [line for line in axes.lines if line.get_marker() == "X"]
+    assert "marked" not in {text.get_text() for text in plot.timeline(late).axes[0].texts}
+
+
+@in_turn(
+    "rings, code, words",
+    [
+        (3, "not-a-list", "rings must have a start and an end for each stage"),
+        ({}, "empty", "rings is empty"),
+        ([(1, 2)], "wrong-length", "one ring for each of the 4 stages, not 1"),
+        ({4: (1, 2)}, "too-large", "the stage of a ring must be at most 3, not 4"),
+        ({1: (1, 2, 3)}, "wrong-shape", "the ring of stage 1 must be a start and an end"),
+        ({1: (2, 1)}, "ends-before-start", "the ring of stage 1 ends at 1, before it starts at 2"),
+        ({1: (1, np.inf)}, "not-finite", "the ring of stage 1"),
+    ],
+)
+def test_rings_that_cannot_be_drawn_are_refused_by_their_stage(rings: Any, code: str, words: str) -> None:
+    with refusal(code, words):
+        with_rings(TWO_STAGES, rings)
+
+
+def test_a_stage_that_is_left_out_has_no_ring() -> None:
+    spans = with_rings(TWO_STAGES, {3: (60, 100)}).spans
+    assert spans is not None
+    assert [(row["device"], row["stage"], row["start"], row["end"]) for row in spans.to_rows()] == [(1, 3, 60, 80), (1, 3, 80, 100)]
 
 
 def test_the_mark_of_a_wrong_ring_surrounds_this_ring_alone() -> None:

@@ -18,8 +18,9 @@ from hybridlab.course.checking.partial import Ran, Stop, run_partly, timeline_of
 from hybridlab.errors import HybridLabError, InvalidSchedule
 from hybridlab.schedule import Op, Problem, Schedule
 from hybridlab.schedule.text import Turn, Turns
+from hybridlab.step import with_rings
 from hybridlab.timeline import Timeline
-from hybridlab.timeline.spans import ALL_GATHER, OPTIMISER, REDUCE_SCATTER, Spans
+from hybridlab.timeline.spans import OPTIMISER, Spans
 
 if TYPE_CHECKING:
     from hybridlab.plot import Picture
@@ -114,12 +115,12 @@ class Drawing:
         given : Timeline
             The timeline of the operations, in which the first operation starts at 0. The rings are drawn beside these operations.
         goal : Timeline, optional
-            The timeline of the same operations with the right rings: see :func:`with_rings`.
+            The timeline of the same operations with the right rings: see :func:`~hybridlab.step.with_rings`.
         marked : iterable of int
             The stages whose rings are wrong.
         """
         times = _sound_times(starts, ends, given.schedule.stages)
-        yours = with_rings(given, *times) if times is not None else None
+        yours = with_rings(given, np.transpose(times)) if times is not None else None
         return cls(given.schedule.turns if yours else (), None, goal, tuple(marked), yours)
 
     def figure(self) -> "Picture | None":
@@ -248,30 +249,6 @@ class Renaming(NamedTuple):
             else:
                 mine.append(Ran(self.turn((op,)), start, end))
         return timeline_of(tuple(tuple(each.turn for each in turns) for turns in ran), ran, timeline.unit)
-
-
-def with_rings(timeline: Timeline, starts: Any, ends: Any) -> Timeline:
-    """Return a timeline with an all-reduce ring for each stage: a reduce-scatter, then an all-gather that takes the same time.
-
-    Parameters
-    ----------
-    timeline : Timeline
-        A timeline of one setting. The rings replace its spans.
-    starts, ends : array_like, shape (stages,)
-        Start and end of each stage's all-reduce, in the unit of the timeline.
-
-    Examples
-    --------
-    >>> from hybridlab import build, simulate
-    >>> with_rings(simulate(build("1f1b", 2, 2), Costs(forward=1, backward=2)), [9, 8], [10, 9]).makespan
-    10.0
-    """
-    start, end = np.asarray(starts, dtype=float), np.asarray(ends, dtype=float)
-    stages, middle = np.arange(timeline.schedule.stages), (start + end) / 2
-    kinds = np.repeat([REDUCE_SCATTER, ALL_GATHER], stages.size)
-    devices = np.tile(timeline.schedule.device_of, 2)
-    spans = Spans(kinds, devices, np.append(start, middle), np.append(middle, end), stage=np.tile(stages, 2))
-    return Timeline(timeline.schedule, timeline.start, timeline.end, spans, timeline.unit)
 
 
 def marked_by(error: InvalidSchedule) -> tuple[Op, ...]:

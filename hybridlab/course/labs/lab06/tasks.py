@@ -10,7 +10,7 @@ from hybridlab.costs import Costs
 from hybridlab.course.checking.answers import require_number, require_parts, require_text, same
 from hybridlab.course.checking.builds import build_task
 from hybridlab.course.checking.checking import Feedback, right, task, wrong
-from hybridlab.course.checking.drawing import Drawing, with_rings
+from hybridlab.course.checking.drawing import Drawing
 from hybridlab.course.checking.expressions import filled
 from hybridlab.course.checking.questions import Number, Question, number_task
 from hybridlab.course.labs.lab06.overlap import (
@@ -26,7 +26,7 @@ from hybridlab.course.labs.lab06.overlap import (
 )
 from hybridlab.course.published import report
 from hybridlab.schedules import build
-from hybridlab.step import HybridStep, hybrid_step
+from hybridlab.step import HybridStep, hybrid_step, with_rings
 from hybridlab.wire import FP16, WireFormat
 
 COSTS = Costs(forward=10, backward=20)  # ms
@@ -298,7 +298,7 @@ def overlapped_rings(rings: Rings, rows: Rows, ring_time: float) -> Feedback:
     if not faulty:
         return right()
     mine, wanted = (np.array([times[stage] for stage in sorted(goal)]) for times in (rings, goal))
-    below = with_rings(given.timeline, wanted[:, 0], wanted[:, 1])
+    below = with_rings(given.timeline, wanted)
     drawing = Drawing.of_rings(mine[:, 0], mine[:, 1], given.timeline, below, faulty[:1])
     return replace(_judge_ring(faulty[0], rings, goal, rows, ring_time), drawing=drawing)
 
