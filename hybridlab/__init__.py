@@ -24,7 +24,7 @@ from hybridlab.simulation import simulate, simulate_many
 from hybridlab.step import HybridStep, hybrid_step, recomputed_peak
 from hybridlab.sweep import Sweep, sweep
 from hybridlab.timeline import Timeline
-from hybridlab.wire import BF16, FP16, FP32, INT8, WireFormat
+from hybridlab.wire import BF16, E4M3, E5M2, FP16, FP32, INT4, INT8, WireFormat
 
 if TYPE_CHECKING:
     from hybridlab import plot, widgets
@@ -39,10 +39,13 @@ __all__ = [
     "A100_80GB",
     "B200",
     "BF16",
+    "E4M3",
+    "E5M2",
     "FP16",
     "FP32",
     "H100",
     "H200",
+    "INT4",
     "INT8",
     "REGISTRY",
     "V100",

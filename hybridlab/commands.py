@@ -23,7 +23,7 @@ from hybridlab.timeline import Timeline
 from hybridlab.timeline.chrome import chrome_trace
 from hybridlab.training import Network
 from hybridlab.training.training import equal_batch
-from hybridlab.wire import CODES, WireFormat
+from hybridlab.wire import CODINGS, WireFormat
 
 __all__ = ["main"]
 
@@ -164,7 +164,7 @@ def _given_times(context: click.Context, option: click.Parameter, value: str) ->
 @click.option("--p2p", type=float, default=0.0, show_default=True, help="Latency of a message.")
 @click.option("--ring-step", type=float, default=0.0, show_default=True, help="Time of one step of a ring all-reduce.")
 @click.option("--unit", default="ms", show_default=True, help="The unit of the times: s, ms or us.")
-@click.option("--wire", type=click.Choice(sorted(CODES), case_sensitive=False), help="The wire format of the rings. float64 if left out.")
+@click.option("--wire", type=click.Choice(list(CODINGS), case_sensitive=False), help="The wire format of the rings. float64 if left out.")
 @click.option("--steps", type=int, default=3, show_default=True, help="The number of steps.")
 @click.option("--train", is_flag=True, help="Train a small network. Without it, operations only sleep.")
 @click.option("--patience", type=float, default=60.0, show_default=True, help="Seconds until a rank counts as hanging.")

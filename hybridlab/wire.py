@@ -1,5 +1,6 @@
 """Wire formats: the encoding of numbers in messages between devices, with the size of messages and the rounding error."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,23 +13,21 @@ from hybridlab.errors import HybridLabError
 
 Real = npt.NDArray[np.float32] | npt.NDArray[np.float64]
 Single = npt.NDArray[np.float32]
+Codes = npt.NDArray[Any]
 
-LEVELS = 127  # the largest INT8 code; codes from -127 to 127 represent 0 exactly and give both signs the same range
-CODES: dict[str, Any] = {"FP32": np.float32, "FP16": np.float16, "BF16": np.uint16, "INT8": np.int8}
 SCALES: dict[str, Any] = {"FP32": np.float32, "FP16": np.float16}
-LARGEST_NUMBER = {"FP32": 3.4028235e38, "FP16": 65504.0, "BF16": 3.3895314e38, "INT8": 3.4028232e38}  # INT8: 127 times the largest scale
-ROUNDOFF = {"FP32": 2.0**-24, "FP16": 2.0**-11, "BF16": 2.0**-8}
 
 
 @dataclass(frozen=True, eq=False)
 class Packet:
-    """An encoded message: one code for each number and, in INT8, one scale for each block of numbers.
+    """An encoded message: one code for each number and, in a format with a scale, one scale for each block of numbers.
 
-    The byte counts are the sizes of the arrays ``codes`` and ``scales``. :meth:`WireFormat.encode` returns a packet.
+    The byte counts are the sizes of the arrays ``codes`` and ``scales``. :meth:`WireFormat.encode` returns a packet. In INT4 a byte of
+    ``codes`` has two codes: the first is in its lower half.
     """
 
     wire: "WireFormat"
-    codes: npt.NDArray[Any]
+    codes: Codes
     scales: npt.NDArray[Any]
 
     @property
@@ -49,42 +48,48 @@ class Packet:
 
 @dataclass(frozen=True)
 class WireFormat:
-    """The encoding of numbers in a message: FP32, FP16, BF16, or INT8 with one scale for each message or each block.
+    """The encoding of numbers in a message: FP32, FP16, BF16, or a format with one scale for each message or each block.
 
     FP32, FP16 and BF16 round each number to the nearest value of the format, with ties to even. BF16 first converts the number to float32.
-    INT8 divides the numbers of a block by the scale of the block, which is at least max|x| / 127, and rounds the results to whole numbers
-    from -127 to 127.
+
+    INT8, INT4, E4M3 and E5M2 have scales. The numbers of a block are divided by the scale of the block, which is at least max|x| divided by
+    the largest code. Each quotient is rounded to the nearest code, with ties to even. The codes of INT8 are whole numbers from -127 to 127,
+    those of INT4 from -7 to 7. The codes of E4M3 and E5M2 are floating-point numbers of one byte (FP8). E4M3 has 4 bits of exponent and 3
+    bits of mantissa, and its largest number is 448. E5M2 has 5 and 2 bits, and its largest number is 57,344. Both first convert the
+    quotient to float32, as BF16 converts the number.
 
     No format clips numbers or turns numbers into infinity. Numbers that are too small for a format become 0.
 
     Parameters
     ----------
     name : str
-        "FP32", "FP16", "BF16" or "INT8".
+        "FP32", "FP16", "BF16", "INT8", "INT4", "E4M3" or "E5M2".
     block : int or None
-        The number of numbers that share a scale. None means one scale for the whole message. INT8 only.
+        The number of numbers that share a scale. None means one scale for the whole message. Only for formats with a scale.
     stochastic : bool
         False rounds to the nearest code. True rounds up with a probability equal to the fractional part, and otherwise down. So with True
-        the expected value of the rounded number is the number itself. INT8 only.
+        the expected value of the rounded number is the number itself. Only for INT8 and INT4.
     scale : str
-        The format of the scales, "FP32" (4 bytes) or "FP16" (2 bytes). INT8 only.
+        The format of the scales, "FP32" (4 bytes) or "FP16" (2 bytes). Only for formats with a scale.
 
     Raises
     ------
     HybridLabError
-        The name is unknown, or another format gets an argument for INT8. :meth:`encode` raises an error for NaN and infinity
+        The name is unknown, or a format gets an argument that it does not use. :meth:`encode` raises an error for NaN and infinity
         (``not-finite``) and for numbers above the largest number of the format (``too-large``).
 
     References
     ----------
-    Stochastic rounding: QSGD, Alistarh et al., NIPS 2017.
+    Stochastic rounding: QSGD, Alistarh et al., NIPS 2017. FP8: Micikevicius et al., arXiv 2209.05433.
 
     Examples
     --------
-    >>> INT8.nbytes(30), WireFormat("INT8", block=16, scale="FP16").nbytes(30), FP16.nbytes(30)
-    (34, 34, 60)
+    >>> INT8.nbytes(30), WireFormat("INT8", block=16, scale="FP16").nbytes(30), FP16.nbytes(30), INT4.nbytes(30)
+    (34, 34, 60, 19)
     >>> INT8.decode(INT8.encode([0.0, 127.0, -50.4]))
     array([  0., 127., -50.], dtype=float32)
+    >>> E4M3.decode(E4M3.encode([0.0, 448.0, -50.4]))
+    array([  0., 448., -52.], dtype=float32)
     """
 
     name: str
@@ -93,15 +98,15 @@ class WireFormat:
     scale: str = "FP32"
 
     def __post_init__(self) -> None:
-        known_name(self.name, CODES, "wire format")
+        known_name(self.name, CODINGS, "wire format")
         known_name(self.scale, SCALES, "form of the scale")
         object.__setattr__(self, "stochastic", true_or_false(self.stochastic, "stochastic"))
         if self.block is not None:
             object.__setattr__(self, "block", whole_number(self.block, "block"))
-        if self.name != "INT8" and (self.block, self.stochastic, self.scale) != (None, False, "FP32"):
-            raise HybridLabError(
-                f"{self.name} has no scale and rounds to the nearest: block, stochastic and scale are for INT8", "conflicting-arguments"
-            )
+        if not self.coding.scaled and (self.block, self.scale) != (None, "FP32"):
+            raise HybridLabError(f"{self.name} has no scale: block and scale are for {_names('scaled')}", "conflicting-arguments")
+        if self.stochastic and not self.coding.whole:
+            raise HybridLabError(f"{self.name} rounds to the nearest: stochastic is for {_names('whole')}", "conflicting-arguments")
 
     def __str__(self) -> str:
         block = f", block {self.block}" if self.block else ""
@@ -109,21 +114,27 @@ class WireFormat:
         return f"{self.name}{block}{scale}{', stochastic' if self.stochastic else ''}"
 
     @property
-    def roundoff(self) -> float | None:
-        """Largest relative error of one number in FP32, FP16 or BF16, except subnormal numbers. None for INT8.
+    def coding(self) -> "Coding":
+        """What the format does with a number: its row of :data:`CODINGS`."""
+        return CODINGS[self.name]
 
-        INT8 has a bound on the absolute error instead: with rounding to the nearest code, the error is at most half a scale.
+    @property
+    def roundoff(self) -> float | None:
+        """Largest relative error of one number in a floating-point format, except subnormal numbers. None for INT8 and INT4.
+
+        INT8 and INT4 have a bound on the absolute error instead: with rounding to the nearest code, the error is at most half a scale. In
+        E4M3 and E5M2 the roundings of float32, in the scale and the quotient, can add a millionth of the bound.
         """
-        return ROUNDOFF.get(self.name)
+        return self.coding.roundoff
 
     def payload_bytes(self, size: int) -> int:
-        """Return the bytes of the codes of ``size`` numbers."""
-        return whole_number(size, "size", at_least=0, at_most=2**62) * int(np.dtype(CODES[self.name]).itemsize)
+        """Return the bytes of the codes of ``size`` numbers. In INT4 two codes take one byte."""
+        return -(-whole_number(size, "size", at_least=0, at_most=2**62) * self.coding.bits // 8)
 
     def scale_bytes(self, size: int) -> int:
-        """Return the bytes of the scales of ``size`` numbers: 0 for an empty message and for formats other than INT8."""
+        """Return the bytes of the scales of ``size`` numbers: 0 for an empty message and for formats without a scale."""
         size = whole_number(size, "size", at_least=0, at_most=2**62)
-        if self.name != "INT8" or not size:
+        if not self.coding.scaled or not size:
             return 0
         return -(-size // (self.block or size)) * int(np.dtype(SCALES[self.scale]).itemsize)
 
@@ -143,15 +154,19 @@ class WireFormat:
     def encode(self, values: npt.ArrayLike, rng: Rng = None) -> Packet:
         """Return an encoded message with ``values``, shape (n,). ``rng`` gives the random numbers for stochastic rounding."""
         numbers, rng = _row_of_numbers(values), self.random_source(rng)
-        if self.name == "INT8":
-            return self._encode_int8(numbers, rng if self.stochastic else None)
-        with np.errstate(over="ignore"):  # the check below refuses infinite codes
-            codes = _to_bfloat16(numbers) if self.name == "BF16" else numbers.astype(CODES[self.name])
-            # in BF16, infinity and NaN have only 1 bits in the exponent
-            infinite = codes & 0x7F80 == 0x7F80 if self.name == "BF16" else ~np.isfinite(codes)
-        if infinite.any():
-            raise _cannot_carry(numbers, self, LARGEST_NUMBER[self.name])
-        return Packet(self, readonly(codes), _NO_SCALES)
+        scales = _NO_SCALES
+        if self.coding.scaled:
+            scales = readonly(scales_of(numbers, self.block, SCALES[self.scale], self.coding.largest))
+            if not np.isfinite(scales).all():
+                raise _cannot_carry(numbers, self)
+            numbers = quotients_of(numbers, scales, self.block)
+            if self.stochastic and rng is not None:
+                _round_at_random(numbers, rng, self.coding.largest)
+        with np.errstate(over="ignore"):  # infinite codes are refused below
+            codes = self.coding.encode(numbers)
+        if not self.coding.scaled and not np.isfinite(self.coding.decode(codes)).all():
+            raise _cannot_carry(numbers, self)
+        return Packet(self, readonly(codes), scales)
 
     def decode(self, packet: Packet) -> Single:
         """Return the numbers of a message in this format as float32, shape (n,). Equal messages give bitwise equal numbers.
@@ -163,22 +178,10 @@ class WireFormat:
             raise HybridLabError(f"decode takes the Packet that encode returned, not {short_repr(packet)}", "wrong-type")
         if packet.wire != self:
             raise HybridLabError(f"this message was encoded as {packet.wire}; {self} cannot decode it", "does-not-fit")
-        if self.name == "BF16":
-            return (packet.codes.astype(np.uint32) << 16).view(np.float32)  # BF16 is the upper half of a float32
-        if self.name == "INT8":
-            return numbers_of(packet.codes, packet.scales, self.block)
-        return packet.codes.astype(np.float32)
-
-    def _encode_int8(self, numbers: Real, rng: Rng) -> Packet:
-        """Return a message in INT8. ``rng`` is None for rounding to the nearest code."""
-        scales = scales_of(numbers, self.block, SCALES[self.scale])
-        if not np.isfinite(scales).all():
-            raise _cannot_carry(numbers, self, min(LEVELS * LARGEST_NUMBER[self.scale], LARGEST_NUMBER["INT8"]))
-        return Packet(self, readonly(codes_of(numbers, scales, self.block, rng)), readonly(scales))
-
-
-_NO_SCALES = readonly(np.empty(0, dtype=np.float32))
-FP32, FP16, BF16, INT8 = (WireFormat(name) for name in CODES)
+        numbers = self.coding.decode(packet.codes)
+        if self.coding.scaled:
+            numbers *= _scale_of_each(packet.scales.astype(np.float32), self.block, numbers.size)
+        return numbers
 
 
 def _row_of_numbers(values: npt.ArrayLike) -> Real:
@@ -193,27 +196,36 @@ def _row_of_numbers(values: npt.ArrayLike) -> Real:
     return array if array.dtype == np.float32 else array.astype(np.float64, copy=False)
 
 
-def _to_bfloat16(numbers: Real) -> npt.NDArray[np.uint16]:
-    """Return the upper 16 bits of each number in float32, rounded to the nearest value with ties to even."""
-    bits = numbers.astype(np.float32).view(np.uint32)
-    # 0x7FFF is just below half of the last remaining bit. Adding this bit as well rounds ties to even.
-    rounded = (bits + (0x7FFF + ((bits >> 16) & 1)).astype(np.uint32)) >> 16
-    return np.where(bits & 0x7FFFFFFF > 0x7F800000, 0x7FC0, rounded).astype(np.uint16)  # 0x7FC0 is NaN
-
-
-def _cannot_carry(numbers: Real, wire: WireFormat, largest: float) -> HybridLabError:
+def _cannot_carry(numbers: Real, wire: WireFormat) -> HybridLabError:
     """Return the error for the first number that is not finite, or for the largest number if all numbers are finite."""
     broken = np.flatnonzero(~np.isfinite(numbers))
     if broken.size:
         return HybridLabError(f"a message must hold finite numbers, but value {broken[0]} is {numbers[broken[0]]}", "not-finite")
-    place = int(np.argmax(np.abs(numbers)))
+    largest, place = _largest_number(wire), int(np.argmax(np.abs(numbers)))
     message = f"{wire} carries numbers up to {largest:.8g}, but value {place} is {numbers[place]:.8g}"
-    wider = ", or send BF16, which has the range of FP32" if largest < LARGEST_NUMBER["BF16"] else ""
+    wider = ", or send BF16, which has the range of FP32" if largest < CODINGS["BF16"].largest else ""
     return HybridLabError(f"{message}: scale the numbers down{wider}", "too-large")
 
 
-def scales_of(numbers: Real, block: int | None, form: Any) -> npt.NDArray[Any]:
-    """Return the scale of each block: the smallest number s of the format ``form`` with 127 s >= max|x| in the block.
+def _largest_number(wire: WireFormat) -> float:
+    """Return the largest number that a format can carry. With a scale, it is the largest code times the largest scale."""
+    largest = wire.coding.largest
+    if not wire.coding.scaled:
+        return largest
+    scale = np.float32(float(np.finfo(np.float32).max) / largest)
+    if float(scale) * largest > float(np.finfo(np.float32).max):  # the scale was rounded up, and the number would be infinite
+        scale = np.nextafter(scale, np.float32(0))
+    return largest * min(float(scale), float(np.finfo(SCALES[wire.scale]).max))
+
+
+def _names(quality: str) -> str:
+    """Return the names of the formats with a quality of :class:`Coding`, "scaled" or "whole", as text."""
+    *others, last = (name for name, coding in CODINGS.items() if getattr(coding, quality))
+    return f"{', '.join(others)} and {last}"
+
+
+def scales_of(numbers: Real, block: int | None, form: Any, largest: float) -> npt.NDArray[Any]:
+    """Return the scale of each block: the smallest number s of the type ``form`` with largest x s >= max|x| in the block.
 
     Parameters
     ----------
@@ -223,6 +235,8 @@ def scales_of(numbers: Real, block: int | None, form: Any) -> npt.NDArray[Any]:
         The number of numbers that share a scale. None means one scale for all numbers.
     form : type
         ``np.float32`` or ``np.float16``.
+    largest : float
+        The largest code.
 
     Returns
     -------
@@ -232,7 +246,7 @@ def scales_of(numbers: Real, block: int | None, form: Any) -> npt.NDArray[Any]:
 
     Examples
     --------
-    >>> scales_of(np.array([254.0, -1.0, 0.0, 0.0]), block=2, form=np.float16)
+    >>> scales_of(np.array([254.0, -1.0, 0.0, 0.0]), block=2, form=np.float16, largest=127)
     array([2., 0.], dtype=float16)
     """
     if not numbers.size:
@@ -243,49 +257,152 @@ def scales_of(numbers: Real, block: int | None, form: Any) -> npt.NDArray[Any]:
         starts = np.arange(0, numbers.size, block)
         peak = np.maximum(np.maximum.reduceat(numbers, starts), -np.minimum.reduceat(numbers, starts)).astype(np.float64)
     with np.errstate(over="ignore"):
-        scales: npt.NDArray[Any] = np.abs(peak / LEVELS).astype(form)
-        # a scale that was rounded down would give codes above 127, so take the next larger number
-        short = scales.astype(np.float64) * LEVELS < peak
+        scales: npt.NDArray[Any] = np.abs(peak / largest).astype(form)
+        # a scale that was rounded down would give codes above the largest, so take the next larger number
+        short = scales.astype(np.float64) * largest < peak
         if short.any():
             scales[short] = np.nextafter(scales[short], form(np.inf))
-        reach = scales.astype(np.float32) * np.float32(LEVELS)  # the largest possible decoded number
+        reach = scales.astype(np.float32) * np.float32(largest)  # the largest possible decoded number
     if not np.isfinite(reach).all():
         scales[~np.isfinite(reach)] = np.inf
     return scales
 
 
-def codes_of(numbers: Real, scales: npt.NDArray[Any], block: int | None, rng: Rng) -> npt.NDArray[np.int8]:
-    """Return the INT8 code of each number: number / scale, rounded.
+def quotients_of(numbers: Real, scales: npt.NDArray[Any], block: int | None) -> Real:
+    """Return number / scale for each number, as a new array with the type of ``numbers``.
 
-    Without ``rng``, the quotient is rounded to the nearest code. With ``rng``, the quotient is rounded up with a probability equal to its
-    fractional part, and otherwise down.
-
-    >>> codes_of(np.array([254.0, -3.2, 0.0, 0.0]), np.array([2.0, 0.0]), block=2, rng=None)
-    array([127,  -2,   0,   0], dtype=int8)
+    >>> quotients_of(np.array([254.0, -3.2, 0.0, 0.0]), np.array([2.0, 0.0]), block=2)
+    array([127. ,  -1.6,   0. ,   0. ])
     """
     divisor = np.where(scales > 0, scales, 1).astype(numbers.dtype)  # a block of zeros has the scale 0, so divide by 1 instead
-    steps = numbers / _scale_of_each(divisor, block, numbers.size)
-    if rng is None:
-        np.rint(steps, out=steps)
-    else:
-        steps += rng.random(steps.size, dtype=steps.dtype.type)  # floor(x + u) rounds x up with a probability equal to the fraction of x
-        np.floor(steps, out=steps)
-        np.clip(steps, -LEVELS, LEVELS, out=steps)  # clip, because floating-point rounding can give 128
-    codes: npt.NDArray[np.int8] = steps.astype(np.int8)
-    return codes
+    quotients: Real = numbers / _scale_of_each(divisor, block, numbers.size)
+    return quotients
 
 
-def numbers_of(codes: npt.NDArray[np.int8], scales: npt.NDArray[Any], block: int | None) -> Single:
-    """Return code x scale for each number, as float32.
-
-    >>> numbers_of(np.array([127, -2], dtype=np.int8), np.array([0.5]), block=None)
-    array([63.5, -1. ], dtype=float32)
-    """
-    numbers: Single = codes.astype(np.float32)
-    numbers *= _scale_of_each(scales.astype(np.float32), block, codes.size)
-    return numbers
+def _round_at_random(quotients: Real, rng: np.random.Generator, largest: float) -> None:
+    """Round in place: up with a probability equal to the fractional part, and otherwise down."""
+    quotients += rng.random(quotients.size, dtype=quotients.dtype.type)  # floor(x + u) rounds x up with this probability
+    np.floor(quotients, out=quotients)
+    np.clip(quotients, -largest, largest, out=quotients)  # clip, because floating-point rounding can give one code more
 
 
 def _scale_of_each(scales: npt.NDArray[Any], block: int | None, size: int) -> npt.NDArray[Any]:
     """Return the scale for each number, or the single scale if all numbers share one."""
     return scales if block is None else np.repeat(scales, block)[:size]
+
+
+@dataclass(frozen=True, eq=False)
+class Coding:
+    """How a format writes a number: its row of :data:`CODINGS`.
+
+    Parameters
+    ----------
+    bits : int
+        The bits of a code.
+    largest : float
+        The largest number without a scale.
+    encode : callable
+        It takes numbers that are not larger than ``largest``, rounds them to the nearest codes, and returns the codes.
+    decode : callable
+        It takes codes and returns the numbers as a new array.
+    roundoff : float or None
+        The largest relative error of one number that is not subnormal. None for whole numbers.
+    scaled : bool
+        Whether the numbers are divided by a scale before they are encoded.
+    """
+
+    bits: int
+    largest: float
+    encode: Callable[[Real], Codes]
+    decode: Callable[[Codes], Single]
+    roundoff: float | None = None
+    scaled: bool = False
+
+    @property
+    def whole(self) -> bool:
+        """Whether the codes are whole numbers."""
+        return self.roundoff is None
+
+
+def _to_single(codes: Codes) -> Single:
+    return codes.astype(np.float32)
+
+
+def _to_bfloat16(numbers: Real) -> npt.NDArray[np.uint16]:
+    """Return the upper 16 bits of each number in float32, rounded to the nearest value with ties to even."""
+    bits = numbers.astype(np.float32).view(np.uint32)
+    # 0x7FFF is just below half of the last remaining bit. Adding this bit as well rounds ties to even.
+    rounded = (bits + (0x7FFF + ((bits >> 16) & 1)).astype(np.uint32)) >> 16
+    return np.where(bits & 0x7FFFFFFF > 0x7F800000, 0x7FC0, rounded).astype(np.uint16)  # 0x7FC0 is NaN
+
+
+def _from_bfloat16(codes: Codes) -> Single:
+    return (codes.astype(np.uint32) << 16).view(np.float32)  # BF16 is the upper half of a float32
+
+
+def _to_int8(numbers: Real) -> npt.NDArray[np.int8]:
+    return np.rint(numbers).astype(np.int8)
+
+
+NO_NUMBER = -8  # the code that INT4 does not use; it fills the last byte of a message with an odd count of numbers
+
+
+def _to_int4(numbers: Real) -> npt.NDArray[np.uint8]:
+    """Return two whole numbers from -7 to 7 in each byte: the first in its lower half."""
+    codes = np.full(numbers.size + numbers.size % 2, NO_NUMBER, dtype=np.int8)
+    codes[: numbers.size] = np.rint(numbers)
+    halves = codes.view(np.uint8)
+    return halves[::2] & np.uint8(0x0F) | halves[1::2] << np.uint8(4)
+
+
+def _from_int4(codes: Codes) -> Single:
+    numbers = _PAIRS.take(codes, mode="wrap").view(np.float32)  # every byte is in the table: "wrap" is the fastest mode
+    return numbers[:-1] if numbers.size and numbers[-1] == NO_NUMBER else numbers
+
+
+_NIBBLES = (np.arange(16, dtype=np.float32) + 8) % 16 - 8  # the whole number of each half of a byte, in two's complement
+# for each byte, the bits of its two numbers in float32: one entry of 8 bytes is faster to take than two of 4
+_PAIRS = np.stack([np.tile(_NIBBLES, 16), np.repeat(_NIBBLES, 16)], axis=1).view(np.uint64)[:, 0]
+
+
+def _fp8(exponent: int, mantissa: int, largest: float) -> Coding:
+    """Return the floating-point format with a sign, and with these numbers of bits for exponent and mantissa, 8 bits together."""
+    lowest = 2 - 2 ** (exponent - 1)  # the exponent of the smallest normal number, and of the subnormal numbers
+    drop = 23 - mantissa  # how many bits of the mantissa of a float32 are rounded away
+
+    def encode(numbers: Real) -> npt.NDArray[np.uint8]:
+        single = numbers.astype(np.float32, copy=False)
+        # Let 2^e be the power of two below a number. The last bit of the float32 sum of the number and 2^(e + drop) is worth
+        # 2^(e - mantissa), so the addition rounds the number as the format does. The lowest bits of the sum count how often
+        # 2^(e - mantissa) goes into the number, and the exponent of the sum gives e. The code is this count, plus e - lowest before the bits
+        # of the mantissa.
+        powers = np.maximum(single.view(np.uint32) & np.uint32(0x7F800000), np.uint32(127 + lowest << 23)) + np.uint32(drop << 23)
+        sums = (np.abs(single) + powers.view(np.float32)).view(np.uint32)
+        codes: npt.NDArray[np.uint8] = (sums + (sums >> drop)).astype(np.uint8)
+        codes -= np.uint8(((127 + lowest + drop) << mantissa) % 256)  # modulo 256
+        codes |= np.signbit(single).view(np.uint8) << np.uint8(7)
+        return codes
+
+    field, count = np.divmod(np.arange(128), 2**mantissa)
+    magnitudes = np.ldexp(count + 2**mantissa * (field > 0), np.maximum(field, 1) - 1 + lowest - mantissa).astype(np.float32)
+    magnitudes[magnitudes > largest] = np.nan  # codes that no message has
+    numbers_of_codes = np.concatenate([magnitudes, -magnitudes])
+
+    def decode(codes: Codes) -> Single:
+        return numbers_of_codes.take(codes, mode="wrap")  # every code is in the table: "wrap" is the fastest mode
+
+    return Coding(8, largest, encode, decode, roundoff=2.0 ** -(mantissa + 1), scaled=True)
+
+
+LEVELS = 127  # the largest INT8 code; codes from -127 to 127 represent 0 exactly and give both signs the same range
+CODINGS: dict[str, Coding] = {
+    "FP32": Coding(32, 3.4028235e38, lambda numbers: numbers.astype(np.float32), _to_single, 2.0**-24),
+    "FP16": Coding(16, 65504.0, lambda numbers: numbers.astype(np.float16), _to_single, 2.0**-11),
+    "BF16": Coding(16, 3.3895314e38, _to_bfloat16, _from_bfloat16, 2.0**-8),
+    "INT8": Coding(8, LEVELS, _to_int8, _to_single, scaled=True),
+    "INT4": Coding(4, 7, _to_int4, _from_int4, scaled=True),
+    "E4M3": _fp8(4, 3, 448.0),  # the variant of the paper and of OCP: no infinity, and one NaN for each sign
+    "E5M2": _fp8(5, 2, 57344.0),
+}
+_NO_SCALES = readonly(np.empty(0, dtype=np.float32))
+FP32, FP16, BF16, INT8, INT4, E4M3, E5M2 = (WireFormat(name) for name in CODINGS)

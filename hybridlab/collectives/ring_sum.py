@@ -210,7 +210,7 @@ def transmit_rows(messages: Real, wire: WireFormat) -> Single:
     if wire == FP32:
         return messages.astype(np.float32)
     rows, length = messages.shape
-    if wire.name == "INT8":
+    if wire.coding.scaled:
         # pad each row to whole blocks, because all numbers of a block share a scale and two messages must not
         block = min(wire.block or length, length)
         wire = replace(wire, block=block)

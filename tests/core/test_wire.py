@@ -14,14 +14,16 @@ from hypothesis.extra import numpy as some
 from misuse import junk, outcome, usual_or_junk
 from profiles import examples
 
-from hybridlab import BF16, FP16, FP32, INT8, HybridLabError, WireFormat
+from hybridlab import BF16, E4M3, E5M2, FP16, FP32, INT4, INT8, HybridLabError, WireFormat
+from hybridlab.wire import NO_NUMBER, Packet
 
 BLOCKS = WireFormat("INT8", block=4)
 SMALL_SCALES = WireFormat("INT8", block=4, scale="FP16")
 STOCHASTIC = WireFormat("INT8", stochastic=True)
 CASTS = (FP32, FP16, BF16)
-QUANTISED = (INT8, BLOCKS, SMALL_SCALES, STOCHASTIC)
-each_format = in_turn("wire", [*CASTS, *QUANTISED])
+QUANTISED = (INT8, BLOCKS, SMALL_SCALES, STOCHASTIC, INT4, WireFormat("INT4", block=3), WireFormat("INT4", stochastic=True))
+FP8 = {E4M3: ml_dtypes.float8_e4m3fn, E5M2: ml_dtypes.float8_e5m2}
+each_format = in_turn("wire", [*CASTS, *QUANTISED, *FP8, WireFormat("E4M3", block=4, scale="FP16")])
 each_quantised = in_turn("wire", QUANTISED)
 
 single = some.arrays(np.float32, st.integers(0, 40), elements=st.floats(width=32, allow_nan=False, allow_infinity=False))
@@ -75,6 +77,41 @@ def test_every_fp16_number_arrives_as_it_is() -> None:
     assert bits(carried(FP16, finite)) == bits(finite)
 
 
+def whole(packet: Packet) -> Any:
+    """Return the codes of INT8 or INT4 as whole numbers. In INT4 the lower half of a byte comes first, as in ml_dtypes."""
+    if packet.wire.name == "INT8":
+        return packet.codes
+    codes = np.stack([packet.codes & 15, packet.codes >> 4], axis=1).reshape(-1).view(ml_dtypes.int4).astype(np.int8)
+    return codes[:-1] if codes.size and codes[-1] == NO_NUMBER else codes
+
+
+@in_turn("wire", FP8)
+def test_every_fp8_number_and_every_tie_between_two_is_that_of_ml_dtypes(wire: WireFormat) -> None:
+    every = np.arange(256, dtype=np.uint8).view(FP8[wire]).astype(np.float32)
+    finite = np.sort(every[np.isfinite(every)])
+    ties = (finite[1:] + finite[:-1]) / 2
+    beside = [np.nextafter(ties, np.float32(far)) for far in (-1e9, 1e9)]
+    tiny = np.float32([0.0, -0.0, 1e-45, -1e-45, 1e-38])
+    largest = np.float32([wire.coding.largest])  # its scale is 1, so each number is its own quotient
+    for kind in (np.float32, np.float64):
+        values = np.concatenate([finite, ties, *beside, tiny, largest]).astype(kind)
+        packet = wire.encode(values)
+        assert packet.scales == 1
+        assert packet.codes.tobytes() == values.astype(FP8[wire]).tobytes()
+        assert bits(wire.decode(packet)) == bits(values.astype(FP8[wire]).astype(np.float32))
+    assert set(wire.encode(np.append(finite, largest)).codes) == set(np.flatnonzero(np.isfinite(every)).tolist())
+
+
+@in_turn("wire", [*FP8, WireFormat("E4M3", block=3), WireFormat("E5M2", block=3, scale="FP16")])
+@given(values=some.arrays(np.float32, st.integers(0, 40), elements=st.floats(-1e4, 1e4, width=32)) | subnormal)
+def test_fp8_is_that_of_ml_dtypes_for_each_number_divided_by_its_scale(wire: WireFormat, values: Any) -> None:
+    packet = wire.encode(values)
+    scale = np.repeat(packet.scales.astype(np.float32), wire.block or max(values.size, 1))[: values.size]
+    theirs = (values / np.where(scale > 0, scale, 1)).astype(FP8[WireFormat(wire.name)])
+    assert packet.codes.tobytes() == theirs.tobytes()
+    assert bits(wire.decode(packet)) == bits(theirs.astype(np.float32) * scale)
+
+
 @given(values=single)
 def test_fp32_changes_nothing(values: Any) -> None:
     assert bits(carried(FP32, values)) == bits(values)
@@ -89,27 +126,30 @@ def test_a_cast_is_within_its_roundoff(wire: WireFormat, values: Any) -> None:
 
 @each_quantised
 @given(values=moderate | subnormal)
-def test_int8_is_within_half_a_scale_and_its_codes_reach_127(wire: WireFormat, values: Any) -> None:
-    packet = wire.encode(values, seeded())
-    assert packet.codes.dtype == np.int8
-    assert (packet.codes >= -127).all()
+def test_whole_numbers_are_within_half_a_scale_and_reach_the_largest_code(wire: WireFormat, values: Any) -> None:
+    packet, largest = wire.encode(values, seeded()), {"INT8": 127, "INT4": 7}[wire.name]
+    codes = whole(packet)
+    assert codes.dtype == np.int8
+    assert (np.abs(codes.astype(int)) <= largest).all()
     width = wire.block or max(values.size, 1)
+    assert bits(wire.decode(packet)) == bits(codes * np.repeat(packet.scales.astype(np.float32), width)[: values.size])
     for place, scale in enumerate(packet.scales):
         block = values[place * width : (place + 1) * width].astype(np.float64)
-        codes = packet.codes[place * width : (place + 1) * width].astype(np.float64)
-        assert Fraction(float(scale)) * 127 >= Fraction(float(np.abs(block).max()))
+        mine = codes[place * width : (place + 1) * width].astype(np.float64)
+        assert Fraction(float(scale)) * largest >= Fraction(float(np.abs(block).max()))
         room = 1.0 if wire.stochastic else 0.5
-        assert (np.abs(codes * float(scale) - block) <= room * float(scale) * (1 + 1e-6)).all()
+        assert (np.abs(mine * float(scale) - block) <= room * float(scale) * (1 + 1e-6)).all()
         if not np.abs(block).max():
             assert scale == 0
 
 
+@in_turn("wire", [INT8, INT4])
 @given(values=some.arrays(np.float32, st.integers(1, 40), elements=st.floats(-1e4, 1e4, width=32)))
-def test_int8_rounds_as_exact_arithmetic_does(values: Any) -> None:
+def test_whole_numbers_are_rounded_as_exact_arithmetic_does(wire: WireFormat, values: Any) -> None:
     """The codes are compared with round(x / scale) in exact fractions; they may differ only within 1e-5 of half a step."""
-    packet = INT8.encode(values)
+    packet = wire.encode(values)
     scale = Fraction(float(packet.scales[0]))
-    for code, value in zip(packet.codes.tolist(), values.tolist(), strict=True):
+    for code, value in zip(whole(packet).tolist(), values.tolist(), strict=True):
         exact = Fraction(value) / scale if scale else Fraction(0)
         assert abs(exact - code) <= Fraction(1, 2) + Fraction(1, 10**5)
 
@@ -158,6 +198,8 @@ def test_bytes_of_the_published_configuration_and_of_others() -> None:
     assert WireFormat("INT8", block=256, scale="FP16").nbytes(2560) / 2560 == pytest.approx(1.0078, abs=5e-5)
     assert WireFormat("INT8", block=64, scale="FP16").nbytes(640) / 640 == pytest.approx(1.031, abs=5e-4)
     assert WireFormat("INT8", block=32).nbytes(320) / 320 == 1.125
+    assert [INT4.payload_bytes(size) for size in (1, 2, 3, 30)] == [1, 1, 2, 15]
+    assert WireFormat("E4M3", block=128).nbytes(1280) == WireFormat("INT8", block=128).nbytes(1280) == 1320
 
 
 @each_format
@@ -187,8 +229,10 @@ TOO_LARGE = [
     (FP16, 65520.0, "65504 65520"),
     (FP32, 1e39, "3.4028235e+38 1e+39"),
     (BF16, -3.4e38, "3.3895314e+38 -3.4e+38"),
-    (INT8, 1e39, "3.4028232e+38 1e+39"),
+    (INT8, 1e39, "3.4028233e+38 1e+39"),
     (SMALL_SCALES, 1e8, "8319008 1e+08"),
+    (WireFormat("INT4", scale="FP16"), -5e5, "458528 -500000"),
+    (WireFormat("E4M3", scale="FP16"), 1e8, "29345792 1e+08"),
 ]
 
 
@@ -198,13 +242,15 @@ def test_what_a_format_cannot_carry_is_refused(wire: WireFormat, value: float, w
         wire.encode([0.0, value, 1.0])
     assert why.value.code == "too-large"
     assert all(word in str(why.value) for word in (str(wire), "value 1", *words.split()))
-    assert ("BF16, which has the range of FP32" in str(why.value)) == (wire in (FP16, SMALL_SCALES)), "only where BF16 reaches further"
+    assert ("BF16, which has the range of FP32" in str(why.value)) == (wire == FP16 or wire.scale == "FP16"), (
+        "only where BF16 reaches further"
+    )
 
 
 @each_format
 @in_turn("value", [65504.0, 3.3e38, 5e-324, 1e-45, 2.0**-130, 1e-8])
 def test_what_arrives_is_finite(wire: WireFormat, value: float) -> None:
-    if wire in (FP16, SMALL_SCALES) and value > 1e6:
+    if (wire == FP16 or wire.scale == "FP16") and value > 1e6:
         return
     arrived = carried(wire, [value, -value, 0.0])
     assert np.isfinite(arrived).all()
@@ -230,8 +276,9 @@ def test_inputs_stay_as_they_are_and_packets_cannot_be_changed(wire: WireFormat)
 
 
 REFUSED = [
-    (lambda: WireFormat("int8"), "unknown-name", "'int8' 'INT8' FP32, FP16, BF16, INT8"),
-    (lambda: WireFormat("FP16", block=64), "conflicting-arguments", "FP16 block stochastic scale"),
+    (lambda: WireFormat("int8"), "unknown-name", "'int8' 'INT8' FP32, FP16, BF16, INT8, INT4, E4M3, E5M2"),
+    (lambda: WireFormat("FP16", block=64), "conflicting-arguments", "FP16 block scale INT8, INT4, E4M3 and E5M2"),
+    (lambda: WireFormat("E5M2", stochastic=True), "conflicting-arguments", "E5M2 stochastic INT8 and INT4"),
     (lambda: WireFormat("INT8", block=0), "too-small", "block 1 0"),
     (lambda: WireFormat("INT8", scale="FP8"), "unknown-name", "'FP8' 'FP32' FP32, FP16"),
     (lambda: WireFormat("INT8", stochastic=1), "not-true-or-false", "stochastic True False 1"),  # type: ignore[arg-type]
@@ -241,7 +288,7 @@ REFUSED = [
     (lambda: FP32.encode(np.ma.masked_less([1.0, 2.0], 2)), "masked", "masked"),
     (
         lambda: INT8.encode([1.0, np.finfo(np.float32).max]),
-        "too-large", "INT8 3.4028232e+38 1 3.4028235e+38",
+        "too-large", "INT8 3.4028233e+38 1 3.4028235e+38",
     ),
     (lambda: FP32.encode([[1.0]]), "not-a-list", "[[1.0]]"),
     (lambda: FP32.encode("ab"), "not-a-list", "'ab'"),
@@ -262,7 +309,7 @@ def test_refusals_have_a_code_and_name_what_was_wrong(ask: Any, code: str, words
 
 @examples(300)
 @given(
-    name=usual_or_junk(["FP32", "INT8", "BF16"]),
+    name=usual_or_junk(["FP32", "INT8", "BF16", "INT4", "E4M3"]),
     block=usual_or_junk([None, 2]),
     stochastic=usual_or_junk([False, True]),
     scale=usual_or_junk(["FP32", "FP16"]),

@@ -16,7 +16,7 @@ from hybridlab.course.labs.lab05 import decode, encode, feedback
 from hybridlab.course.labs.lab05.feedback import STEPS, Average
 from hybridlab.course.labs.lab05.messages import Encoded, of_each, peak, there_are
 from hybridlab.errors import HybridLabError
-from hybridlab.wire import LARGEST_NUMBER, Packet, WireFormat
+from hybridlab.wire import FP16, Packet, WireFormat
 
 ALGORITHMS = {"ring": ring_all_reduce, "one-shot": one_shot_all_reduce}
 ROUNDED = 1e-6  # a share of a number: the largest error that rounding to float32 may cause
@@ -307,7 +307,7 @@ def build_feedback(result: Encoded | Average, gradient: Floats, residual: Floats
 @number_task("lab05.t7", title="As far as FP16 reaches", draws={"gradient": range(1500, 10_001, 500)})
 def as_far_as_fp16_reaches(gradient: int = 5000) -> Question:
     """Ask for the largest number of replicas for which no partial sum is too large for FP16, if all gradients are the same."""
-    largest = int(LARGEST_NUMBER["FP16"])
+    largest = int(FP16.coding.largest)
     most = largest // gradient + 1
     replicas = Number(
         "a number of replicas",
