@@ -3,20 +3,8 @@
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
 Function = Callable[..., Any]
-
-
-def slow(place: int) -> Callable[[Function], Function]:
-    """Double the times of the device at this place."""
-
-    def own(times: list[float]) -> Any:
-        doubled = np.array(times, dtype=float)
-        doubled[place] *= 2
-        return doubled.tolist()
-
-    return lambda slowdown: lambda orders, forward, backward, latency: slowdown(orders, own(forward), own(backward), latency)
+Rows = list[dict[str, Any]]
 
 
 def with_messages(listed: Callable[[list[tuple[str, str]]], list[tuple[str, str]]]) -> Callable[[Function], Function]:
@@ -30,6 +18,25 @@ def with_messages(listed: Callable[[list[tuple[str, str]]], list[tuple[str, str]
     return change
 
 
+def with_ends(slowdown: Function) -> Function:
+    def own(free: Rows, late: Rows, path: list[str]) -> Any:
+        return slowdown(*([row | {"end": row["start"] + row["end"]} for row in rows] for rows in (free, late)), path)
+
+    return own
+
+
+def from_zero(slowdown: Function) -> Function:
+    return lambda free, late, path: slowdown(free, [row | {"start": row["start"] - 5, "end": row["end"] - 5} for row in late], path)
+
+
+def in_seconds(slowdown: Function) -> Function:
+    def own(*given: Any) -> Any:
+        longer, messages = slowdown(*given)
+        return longer / 1000, messages
+
+    return own
+
+
 def last_slower(least: Function) -> Function:
     """With one microbatch less than the least number GPipe is still slower."""
     return lambda *given: (least(*given) or given[-1] + 1) - 1
@@ -37,14 +44,13 @@ def last_slower(least: Function) -> Function:
 
 TWISTED: dict[str, dict[str, Callable[[Function], Function]]] = {
     "lab14.t3": {
-        "slow-device-0": slow(0),
-        "slow-last-device": slow(-1),
-        "long-backwards": lambda slowdown: (
-            lambda orders, forward, backward, latency: slowdown(orders, forward, [time + time for time in backward], latency)
-        ),
-        "slow-messages": lambda slowdown: lambda orders, forward, backward, latency: slowdown(orders, forward, backward, 2 * latency),
         "receiver-first": with_messages(lambda messages: [(receiver, sender) for sender, receiver in messages]),
         "last-message-first": with_messages(lambda messages: list(reversed(messages))),
+        "path-from-the-end": lambda slowdown: lambda free, late, path: slowdown(free, late, path[::-1]),
+        "places": lambda slowdown: lambda free, late, places: slowdown(free, late, [late[place]["op"] for place in places]),
+        "lengths": with_ends,
+        "late-begin": from_zero,
+        "seconds": in_seconds,
     },
     "lab14.t4": {
         # the two steps differ by what GPipe computes again, so half of the forward stands for it

@@ -240,7 +240,7 @@ class RowsOfExample(list[Row]):
         return f"[{'; '.join('{op}: start {start:g}, end {end:g}'.format(**row) for row in self)}]"
 
 
-def _each_row(change: Callable[[Row, Rows], Row]) -> Map:
+def each_row(change: Callable[[Row, Rows], Row]) -> Map:
     """Return the map that changes each row. ``change`` takes a row and all rows, and returns the new values in this row."""
     return one_way(lambda rows: type(rows)(row | change(row, rows) for row in rows))
 
@@ -286,20 +286,20 @@ TWISTS = (
     Twist(
         "lengths",
         'row["end"] is not the time at which the operation ends, but how long it takes',
-        given={0: _each_row(lambda row, rows: {"end": row["end"] - row["start"]})},
+        given={0: each_row(lambda row, rows: {"end": row["end"] - row["start"]})},
         about="times",
     ),
     Twist(
         "last-stage-first",
         "forwards go from the last stage, vK-1, down to stage 0, and gradients come back from stage 0 up to the last stage",
-        given={0: _each_row(_turned)},
+        given={0: each_row(_turned)},
         result=operations(_from_the_last, _from_the_last),
         about="operations",
     ),
     Twist(
         "time-left",
         'row["start"] and row["end"] are the ms that are left until the end of the step, so the last operation has an end of 0',
-        given={0: _each_row(_time_left)},
+        given={0: each_row(_time_left)},
         about="times",
     ),
     Twist(
@@ -312,7 +312,7 @@ TWISTS = (
     Twist(
         "later-begin",
         f"the step begins at {BEGINS_AT} ms, not at 0",
-        given={0: _each_row(lambda row, rows: {"start": row["start"] + BEGINS_AT, "end": row["end"] + BEGINS_AT})},
+        given={0: each_row(lambda row, rows: {"start": row["start"] + BEGINS_AT, "end": row["end"] + BEGINS_AT})},
         about="times",
     ),
 )

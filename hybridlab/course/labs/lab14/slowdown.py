@@ -1,11 +1,10 @@
 """The coding task ("build") ``slowdown`` of lab 14: cases, judge, known mistakes, examples and changed tasks ("twists").
 
-The student's function returns how many ms longer a step is because of the latency, and the messages on a critical path.
+The student's function gets a step without latency, the same step with latency, and a critical path of the step with latency. It returns
+how many ms longer the step is because of the latency, and the messages on the path.
 """
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from functools import cache
+from collections.abc import Callable, Iterator
 from itertools import pairwise
 from typing import Any
 
@@ -13,103 +12,74 @@ import numpy as np
 
 from hybridlab.checks import counted, distinct_texts, short_repr
 from hybridlab.costs import Costs
-from hybridlab.course.checking.answers import near, plain_values, require_number, require_orders
+from hybridlab.course.checking.answers import near, plain_values, require_number
 from hybridlab.course.checking.builds import Case, KnownMistake
 from hybridlab.course.checking.checking import Feedback, right, wrong
-from hybridlab.course.checking.maps import REVERSED, at, each
+from hybridlab.course.checking.maps import REVERSED, Map, at, each, like, scaled
 from hybridlab.course.checking.twists import Example, Twist
-from hybridlab.course.labs.lab02.simulator import CLOCK_TWISTS, Times, can_run, orders_of_many_kinds
+from hybridlab.course.labs.lab12.critical_path import BEGINS_AT, Rows, RowsOfExample, each_row
 from hybridlab.errors import HybridLabError
-from hybridlab.schedule import Op, Schedule
 from hybridlab.schedules import REGISTRY, build
 from hybridlab.simulation import simulate
 
 Message = tuple[str, str]  # the operation whose output is sent, and the operation on another device that needs this output
-Slowed = tuple[float, list[Message]]  # how many ms longer the step is, and the messages on a critical path
-# Schedules that hide a part of the latency: name, devices, microbatches and latency in ms.
-HIDING = [("eager-1f1b", 3, 6, 1.5), ("eager-1f1b", 4, 8, 4.0), ("1f1b", 4, 7, 2.0), ("gpipe", 4, 5, 0.5), ("1f1b", 5, 9, 6.0)]
+Slowed = tuple[float, list[Message]]  # how many ms longer the step is, and the messages on the path
+Step = tuple[Rows, Rows, list[str]]  # rows without and with latency, and a critical path of the rows with latency
 ROUNDING = 1e-6  # ms; smaller differences come from rounding
-# The codes of the faults of a path. With each of them, the time in the answer is right.
-PATH_FAULTS = ("no-message", "has-slack", "late-begin", "gap", "ends-early", "no-messages", "last-message-first", "receiver-first")
+# The codes of the faults in the messages. With each of them, the time in the answer is right.
+PATH_FAULTS = (
+    *("all-neighbours", "stages-for-devices", "forwards-alone", "last-message-first", "receiver-first"),
+    *("no-message", "missing-message", "wrong-order"),
+)
+
+# Schedule, devices, microbatches, chunks, latency in ms
+RUNS = [
+    ("1f1b", 1, 1, 1, 1),
+    ("1f1b", 2, 1, 1, 0.5),
+    ("1f1b", 2, 2, 1, 0),
+    ("gpipe", 2, 2, 1, 3),
+    ("1f1b", 1, 3, 1, 2),
+    ("interleaved", 1, 2, 2, 4),  # neighbours on the path with different stages, and no message
+    ("1f1b", 2, 3, 1, 2),
+    ("hanayo", 2, 2, 2, 3),  # a turn: two stages of the path follow each other on one device
+    ("1f1b", 3, 4, 1, 1.5),
+    ("zb-h1", 3, 4, 1, 2),
+    ("eager-1f1b", 3, 6, 1, 1.5),
+    ("interleaved", 2, 4, 2, 0.5),
+    ("1f1b", 4, 7, 1, 2),
+    ("hanayo", 4, 4, 2, 6.5),
+    ("gpipe", 4, 5, 1, 0.5),
+    ("hanayo", 3, 6, 2, 3),
+    ("looped-bfs", 3, 6, 2, 1),
+    ("eager-1f1b", 4, 8, 1, 4),
+    ("1f1b", 5, 9, 1, 6),
+    ("interleaved", 4, 8, 2, 7),
+]
 
 
-def orders_that_run(rng: np.random.Generator) -> Iterator[Case]:
-    """Yield orders that can run, each with times and a latency in ms.
+def step_of(name: str, sizes: tuple[int, int, int], forward: Any, backward: Any, latency: float) -> Step:
+    """Return the step of a schedule without and with latency, and a critical path of the step with latency.
 
-    The first orders are those of lab 2's coding task. The last ones belong to schedules that hide a part of the latency.
+    >>> step_of("1f1b", (2, 1, 1), 1, 2, 0.5)[-1]
+    ['0F0', '1F0', '1B0', '0B0']
     """
-    yield from (case for case in orders_of_many_kinds(rng) if can_run(case.arguments[0]))
-    for name, devices, microbatches, latency in HIDING:
-        forward, backward = (rng.integers(2, 9, devices) / 2 for _ in range(2))
-        times = (forward.tolist(), backward.tolist(), latency)
-        lines = [line.partition(": ")[2] for line in str(build(name, devices, microbatches)).splitlines()]
-        size = f"{counted(devices, 'device')} and {counted(microbatches, 'microbatch')}"
-        yield Case((lines, *times), f"{REGISTRY[name].title} of {size}, forward {times[0]}, backward {times[1]}, latency {latency:g}")
+    free, late = (simulate(build(name, *sizes), Costs(forward=forward, backward=backward, p2p=p2p)) for p2p in (0.0, latency))
+    return free.to_rows(), late.to_rows(), [str(operation.op) for operation in late.breakdown().critical_path]
 
 
-@dataclass(frozen=True)
-class MessageRun:
-    """The run of an order: when each operation runs, and what each operation waits for.
-
-    ``times`` has the start and the end of each operation in ms. ``before`` has, for each operation, the operation before it on its device.
-    """
-
-    times: Times
-    before: dict[str, str]
-    latency: float  # ms
-
-    @classmethod
-    def of(cls, orders: Sequence[str], forward: Sequence[float], backward: Sequence[float], latency: float) -> "MessageRun":
-        """Return the run of an order as the library simulates it. The arguments are those of the student's function."""
-        before = {op: earlier for line in orders for earlier, op in pairwise(line.split())}
-        return cls(_times_of(tuple(orders), tuple(forward), tuple(backward), latency), before, latency)
-
-    @property
-    def makespan(self) -> float:
-        """The end of the last operation in ms."""
-        return max(end for _, end in self.times.values())
-
-    def sender(self, op: str) -> str:
-        """Return the operation on another device whose output ``op`` needs. Return "" if ``op`` needs no output of another device."""
-        kind, stage, microbatch = Op.parse(op)
-        other = f"{stage - 1}F{microbatch}" if kind == "F" else f"{stage + 1}B{microbatch}"
-        return other if other in self.times else ""
-
-    def arrival(self, op: str) -> float:
-        """Return the time in ms when the message for ``op`` arrives."""
-        return self.times[self.sender(op)][1] + self.latency
-
-    def without_wait(self, op: str) -> list[str]:
-        """Return ``op`` and, going back in time, the operations that its device runs before ``op`` without a wait between them."""
-        found = [op]
-        while (before := self.before.get(found[-1])) and near(self.times[before][1], self.times[found[-1]][0], ROUNDING):
-            found.append(before)
-        return found
-
-    def from_zero(self, op: str) -> bool:
-        """Return whether the device of ``op`` works from 0 ms to the end of ``op`` without a wait."""
-        return near(self.times[self.without_wait(op)[-1]][0], 0.0, ROUNDING)
-
-    def last(self) -> Iterator[str]:
-        """Yield the operations that end at the same time as the step."""
-        makespan = self.makespan
-        yield from (op for op, (_, end) in self.times.items() if near(end, makespan, ROUNDING))
-
-    def messages(self) -> list[Message]:
-        """Return all messages of the run, in the order of their arrival."""
-        return [(self.sender(op), op) for op in sorted(filter(self.sender, self.times), key=self.arrival)]
-
-
-@cache
-def _times_of(orders: tuple[str, ...], forward: tuple[float, ...], backward: tuple[float, ...], latency: float) -> Times:
-    costs = Costs(forward=forward, backward=backward, p2p=latency)
-    timeline = simulate(Schedule("the order", require_orders(list(orders))), costs)
-    spans = zip(timeline.start.tolist(), timeline.end.tolist(), strict=True)
-    return dict(zip(map(str, timeline.ops), spans, strict=True))
+def steps_of_many_kinds(rng: np.random.Generator) -> Iterator[Case]:
+    """Yield steps from one device and one microbatch up. The devices have different speeds in two of three steps."""
+    for place, (name, devices, microbatches, chunks, latency) in enumerate(RUNS):
+        forward, backward = (rng.integers(2, 9, devices if place % 3 else 1) / 2 for _ in range(2))
+        times = (forward * np.ones(devices), backward * np.ones(devices))
+        each = f" with {chunks} chunks each" if chunks > 1 else ""
+        sizes = f"{counted(devices, 'device')}{each} and {counted(microbatches, 'microbatch')}"
+        words = f"{REGISTRY[name].title} on {sizes}, latency {latency:g} ms"
+        yield Case(step_of(name, (devices, microbatches, chunks), *times, float(latency)), words)
 
 
 def read_slowed(result: Any) -> Slowed:
-    """Return the student's result as two values: how many ms longer the step is, and the messages on a critical path."""
+    """Return the student's result as two values: how many ms longer the step is, and the messages on the path."""
     values = plain_values(result)
     wanted = "two things: a time in ms, and a list of messages such as [('0F0', '1F0')]"
     if not isinstance(values, list) or len(values) != 2:
@@ -127,142 +97,139 @@ def read_slowed(result: Any) -> Slowed:
     return require_number(longer, "the time by which the step is longer"), read
 
 
-def judge_slowed(slowed: Slowed, orders: list[str], forward: list[float], backward: list[float], latency: float) -> Feedback:
-    """Judge the two values of the student's result for one order: the ms by which the latency lengthens the step, and the messages."""
+def judge_slowed(slowed: Slowed, free: Rows, late: Rows, path: list[str]) -> Feedback:
+    """Judge the two values of the student's result for one step: the ms by which the latency lengthens the step, and the messages."""
     longer, messages = slowed
-    mine = MessageRun.of(orders, forward, backward, latency)
-    bare = MessageRun.of(orders, forward, backward, 0.0).makespan  # without latency, in ms
-    if not near(longer, mine.makespan - bare, ROUNDING):
-        steps = f"the step takes {bare:g} ms without latency and {mine.makespan:g} ms with latency"
-        _, found = distinct_texts(mine.makespan - bare, longer)
+    if not near(longer, makespan(late) - makespan(free), ROUNDING):
+        steps = f"the step takes {makespan(free):g} ms without latency and {makespan(late):g} ms with latency"
+        _, found = distinct_texts(makespan(late) - makespan(free), longer)
         return wrong("wrong-slowdown", f"{steps}: it is not {found} ms longer")
-    unknown = next((op for message in messages for op in message if op not in mine.times), None)
-    if unknown is not None:
-        return wrong("unknown-operation", f"{short_repr(unknown)} is not an operation of the orders")
-    feedback = _judge_path(mine, messages)
-    if feedback.passed:
-        return feedback
-    if _judge_path(mine, messages[::-1]).passed:
-        return wrong(
-            "last-message-first",
-            "your list goes from the end of the step back to 0 ms: give the messages in the order of the path, the earliest first",
-        )
-    if _judge_path(mine, [(sender, receiver) for receiver, sender in messages]).passed:
+    wanted = _between(late, path, "device")
+    if messages == wanted:
+        return right()
+    if messages == wanted[::-1]:
+        return wrong("last-message-first", "your list goes from the end of the path to its begin: give the earliest message first")
+    if messages == [(sender, receiver) for receiver, sender in wanted]:
         return wrong("receiver-first", "each message has its receiver first: give (sender, receiver)")
-    return feedback
-
-
-def _judge_path(run: MessageRun, messages: Sequence[Message]) -> Feedback:
-    """Judge whether ``messages`` are all messages of one chain of operations that goes from 0 ms to the end of the step without a wait."""
-    if not messages and not any(map(run.from_zero, run.last())):
-        hint = "go back from the operation that ends last, and find what each operation has waited for"
-        return wrong("no-messages", f"your path has no messages, but no device works without a wait from 0 ms to the end: {hint}")
-    before = ""
     for sender, receiver in messages:
-        if run.sender(receiver) != sender:
-            needs = f"{receiver} needs {run.sender(receiver) or 'no message'}"
-            return wrong("no-message", f"from {sender} to {receiver} there is no message between devices: {needs}")
-        arrives, starts = run.arrival(receiver), run.times[receiver][0]
-        if not near(arrives, starts, ROUNDING):
-            late = f"the message from {sender} arrives at {arrives:g} ms, and {receiver} starts at {starts:g} ms"
-            return wrong("has-slack", f"{late}: {receiver} does not wait for this message, so the message is not on the path")
-        if not before and not run.from_zero(sender):
-            return wrong("late-begin", f"your path begins at {sender}, but its device has waited before {sender}: for which message?")
-        if before and before not in run.without_wait(sender):
-            return wrong("gap", f"after {before} your path goes on at {sender}, but no chain of operations without a wait joins the two")
-        before = receiver
-    if messages and not any(before in run.without_wait(op) for op in run.last()):
-        ends = f"the step ends at {run.makespan:g} ms, but no chain of operations without a wait goes from {before} to its end"
-        return wrong("ends-early", f"{ends}: a message is missing at the end of your path")
-    return right()
+        if (sender, receiver) in pairwise(path) and (sender, receiver) not in wanted:
+            return wrong("no-message", f"{sender} and {receiver} run on one device: no message is sent between them")
+        if (sender, receiver) not in wanted:
+            return wrong(
+                "no-message", f"{receiver} does not follow {sender} on the path, so no message of the path goes from one to the other"
+            )
+    missing = next((f"the one from {sender} to {receiver}" for sender, receiver in wanted if (sender, receiver) not in messages), None)
+    if missing:
+        return wrong("missing-message", f"your list lacks a message of the path: {missing}")
+    return wrong("wrong-order", "your list has the messages of the path: give each of them once, in the order of the path")
 
 
-def _program(answer: Callable[[MessageRun, MessageRun, list[Message]], Slowed]) -> Callable[..., Slowed]:
-    """Return a program with a known mistake: ``answer`` takes the runs with and without latency, and a critical path."""
+def makespan(rows: Rows) -> float:
+    """Return the end of the last operation in ms.
 
-    def result(orders: list[str], forward: list[float], backward: list[float], latency: float) -> Slowed:
-        late, bare = (MessageRun.of(orders, forward, backward, each) for each in (latency, 0.0))
-        return answer(late, bare, _path_of(late))
-
-    return result
-
-
-def _path_of(run: MessageRun) -> list[Message]:
-    op, path = next(run.last()), []
-    while run.times[op][0] > 0:
-        if run.sender(op) and near(run.arrival(op), run.times[op][0], ROUNDING):
-            path.append((run.sender(op), op))
-            op = run.sender(op)
-        else:
-            op = run.before[op]
-    return path[::-1]
+    >>> makespan([{"end": 3.0}, {"end": 2.0}])
+    3.0
+    """
+    return float(max(row["end"] for row in rows))
 
 
-def _longer(late: MessageRun, bare: MessageRun) -> float:
-    return late.makespan - bare.makespan
+def _between(rows: Rows, path: list[str], places: str) -> list[Message]:
+    """Return the neighbours on the path for which the column ``places`` of their rows differs."""
+    place_of = {row["op"]: row[places] for row in rows}
+    return [(before, op) for before, op in pairwise(path) if place_of[before] != place_of[op]]
 
 
-def _waited_for(run: MessageRun) -> list[Message]:
-    """Return all messages for which a device waits, in the order of their arrival."""
-    ends = {op: run.times[before][1] for op, before in run.before.items()}
-    waits = [message for message in run.messages() if run.arrival(message[1]) > ends.get(message[1], 0.0)]
-    return sorted(waits, key=lambda message: run.arrival(message[1]))
+def _program(
+    longer: Callable[[Rows, Rows, list[str]], float] = lambda free, late, path: makespan(late) - makespan(free),
+    messages: Callable[[Rows, list[str]], list[Message]] = lambda late, path: _between(late, path, "device"),
+) -> Callable[..., Slowed]:
+    """Return a program for the task. Each argument replaces one of its two results by one with a known mistake."""
+    return lambda free, late, path: (longer(free, late, path), messages(late, path))
+
+
+def _times_of_messages(free: Rows, late: Rows, path: list[str]) -> float:
+    row_of = {row["op"]: row for row in late}
+    return float(sum(row_of[receiver]["start"] - row_of[sender]["end"] for sender, receiver in _between(late, path, "device")))
+
+
+def _work_of_path(free: Rows, late: Rows, path: list[str]) -> float:
+    row_of = {row["op"]: row for row in late}
+    return float(sum(row_of[op]["end"] - row_of[op]["start"] for op in path))
 
 
 MISTAKES = (
     KnownMistake(
         "whole-step",
         "your time is the whole step with latency: subtract the step without latency",
-        _program(lambda late, bare, path: (late.makespan, path)),
+        _program(lambda free, late, path: makespan(late)),
     ),
     KnownMistake(
         "messages-times-latency",
         "your time is that of all messages on the path. Without latency another path can be the longest: subtract the step without latency",
-        _program(lambda late, bare, path: (len(path) * late.latency, path)),
+        _program(_times_of_messages),
     ),
     KnownMistake(
-        "once-there-and-back",
-        "your time is that of 2(K-1) messages, the way of one microbatch there and back: an order can wait for more messages",
-        _program(lambda late, bare, path: (2 * max(Op.parse(op).stage for op in late.times) * late.latency, path)),
+        "work-of-the-path",
+        "your time is the work on the path: the time by which the step is longer is the difference of the two steps",
+        _program(_work_of_path),
     ),
     KnownMistake(
-        "all-messages",
-        "your list has all messages of the step: most messages arrive while their device is still busy, and are not on the path",
-        _program(lambda late, bare, path: (_longer(late, bare), late.messages())),
+        "all-neighbours",
+        "your list has all neighbours on the path: two operations of one device need no message between them",
+        _program(messages=lambda late, path: [*pairwise(path)]),
     ),
     KnownMistake(
-        "every-wait",
-        "your list has all messages that a device waits for: not every wait of a device delays the end of the step",
-        _program(lambda late, bare, path: (_longer(late, bare), _waited_for(late))),
+        "stages-for-devices",
+        "your list has all neighbours with different stages: with chunks two stages can be on one device, and then no message is sent",
+        _program(messages=lambda late, path: _between(late, path, "stage")),
     ),
     KnownMistake(
         "forwards-alone",
         "your list has only the activations on the path: gradients are messages as well",
-        _program(lambda late, bare, path: (_longer(late, bare), [each for each in path if "F" in each[0]])),
-    ),
-    KnownMistake(
-        "path-without-latency",
-        "your path is that of the run without latency: take the times of the run with latency",
-        _program(lambda late, bare, path: (_longer(late, bare), _path_of(bare))),
+        _program(messages=lambda late, path: [message for message in _between(late, path, "device") if "F" in message[0]]),
     ),
 )
 
 
-EXAMPLES = (
-    Example((["0F0 0B0", "1F0 1B0"], [1, 1], [2, 2], 0.5), (1.0, [("0F0", "1F0"), ("1B0", "0B0")])),
-    Example(
-        (["0F0 0F1 0B0 0F2 0B1 0B2", "1F0 1B0 1F1 1B1 1F2 1B2"], [10, 10], [20, 30], 10),
-        (30, [("0F0", "1F0"), ("1B0", "0B0"), ("0F2", "1F2"), ("1B2", "0B2")]),
-    ),
+def _example(sizes: tuple[int, int, int], forward: Any, backward: Any, latency: float, result: Slowed) -> Example:
+    free, late, path = step_of("1f1b", sizes, forward, backward, latency)
+    return Example((RowsOfExample(free), RowsOfExample(late), path), result)
+
+
+EXAMPLES = (_example((2, 1, 1), 1, 2, 0.5, (1.0, [("0F0", "1F0"), ("1B0", "0B0")])),)
+
+_WHERE = Map(  # the places of operations in the rows with latency
+    lambda path, case: like(path, [[row["op"] for row in case[1]].index(op) for op in path]),
+    lambda places, case: like(places, [case[1][place]["op"] for place in places]),
 )
+_LENGTHS = each_row(lambda row, rows: {"end": row["end"] - row["start"]})
+# A path from the end has the pairs of its messages the other way round and in the other order. So these three twists are not combined.
 TWISTS = (
-    *(twist for twist in CLOCK_TWISTS if twist.name in ("slow-device-0", "slow-last-device", "long-backwards", "slow-messages")),
     Twist(
-        "receiver-first", "a message is (receiver, sender): the operation that needs the value stands first", result=at(1, each(REVERSED))
+        "receiver-first",
+        "a message is (receiver, sender): the operation that needs the value stands first",
+        result=at(1, each(REVERSED)),
+        about="order",
     ),
     Twist(
         "last-message-first",
         "the messages stand in the list from the last one of the path to the first",
         result=at(1, REVERSED),
+        about="order",
     ),
+    Twist("path-from-the-end", "`path` runs from the last operation back to the first", given={2: REVERSED}, about="order"),
+    Twist("places", "`path` has the place of each operation in `late`, counted from 0", given={2: _WHERE}),
+    Twist(
+        "lengths",
+        'row["end"] is not the time at which the operation ends, but how long it takes',
+        given={0: _LENGTHS, 1: _LENGTHS},
+        about="times",
+    ),
+    Twist(
+        "late-begin",
+        f"the step in `late` begins at {BEGINS_AT} ms, and the step in `free` at 0",
+        given={1: each_row(lambda row, rows: {"start": row["start"] + BEGINS_AT, "end": row["end"] + BEGINS_AT})},
+        about="times",
+    ),
+    Twist("seconds", "`longer` is in seconds, and the times in the rows are in ms", result=at(0, scaled(0.001))),
 )

@@ -143,11 +143,11 @@ def a_schedule_for_a_slow_link(answer: Any) -> Feedback:
 @build_task(
     "lab14.t3",
     title="The messages that count",
-    prompt="write a function slowdown(orders, forward, backward, latency) that returns by how many ms the latency lengthens the step, and "
-    "the messages on a critical path",
-    points=6,
-    signature="slowdown(orders, forward, backward, latency)",
-    cases=slowdown.orders_that_run,
+    prompt="write a function slowdown(free, late, path) that returns by how many ms the latency lengthens the step, and the messages on "
+    "the path",
+    points=3,
+    signature="slowdown(free, late, path)",
+    cases=slowdown.steps_of_many_kinds,
     mistakes=slowdown.MISTAKES,
     twists=slowdown.TWISTS,
     examples=slowdown.EXAMPLES,
@@ -155,11 +155,9 @@ def a_schedule_for_a_slow_link(answer: Any) -> Feedback:
     partial_credit=[PartialCredit("right about the time by which each step is longer", 1 / 2, slowdown.PATH_FAULTS)],
     lesson="each message on the path adds at most the latency; the step grows by less if another chain is the longest one without latency",
 )
-def the_messages_that_lengthen_the_step(
-    slowed: slowdown.Slowed, orders: list[str], forward: list[float], backward: list[float], latency: float
-) -> Feedback:
-    """Judge the result for one order. An order can have several critical paths, and the messages of each of them are right."""
-    return slowdown.judge_slowed(slowed, orders, forward, backward, latency)
+def the_messages_that_lengthen_the_step(slowed: slowdown.Slowed, free: slowdown.Rows, late: slowdown.Rows, path: list[str]) -> Feedback:
+    """Judge the result for one step."""
+    return slowdown.judge_slowed(slowed, free, late, path)
 
 
 @build_task(
