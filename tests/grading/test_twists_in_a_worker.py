@@ -1,6 +1,6 @@
 """Test that twists suit functions that live in another process, where arrays and functions travel as copies."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import pytest
@@ -11,7 +11,7 @@ from honest import honest_cell, spread
 from hybridlab.course.grading.budget import Budget
 from hybridlab.course.grading.launch import Launcher, launcher
 from hybridlab.course.grading.sandbox import Limits
-from hybridlab.course.grading.session import Remote
+from hybridlab.course.grading.session import Remote, Session
 from hybridlab.course.tasks import TASKS, Build, Feedback, Twist
 
 BUILDS: dict[str, Build] = {key: task.instance(None).data for key, task in TASKS.items() if task.kind == "build"}
@@ -39,14 +39,25 @@ def judged(workers: Launcher, key: str, twist: Twist, more: str = "") -> Feedbac
     mine = replace(build, cases=lambda rng: few).with_twist(twist)
     session = workers.open(build.worker, Budget(Limits()))
     try:
-        cell = honest_cell(key, twist, build.name, lab_spec(key[:5]).solutions[key])
+        lab = lab_spec(key[:5])
+        cell = honest_cell(key, twist, build.name, lab.solutions[key])
         handed, error = session.run(cell + more, "cell 1")
         assert error is None
         _, function = handed[-1]
-        feedback: Feedback = mine.check(Remote(session, function, fresh=build.fresh, cell="cell 1", provide=lambda missing: False))
+        remote = Remote(
+            session, function, fresh=build.fresh, cell="cell 1", provide=lambda name: _given(session, lab.providers(name, [key]))
+        )
+        feedback: Feedback = mine.check(remote)
         return feedback
     finally:
         session.close()
+
+
+def _given(session: Session, cells: Sequence[str]) -> bool:
+    """Run the cells of a lab that give code to students; return whether there are such cells."""
+    for cell in cells:
+        session.run(cell, "a cell of the lab")
+    return bool(cells)
 
 
 @in_turn("key", BUILDS)
