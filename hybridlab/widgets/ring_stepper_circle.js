@@ -21,7 +21,7 @@ function nodesOf(ranks, size) {
     const angle = (2 * Math.PI * rank) / ranks; // clockwise from the top
     return [size / 2 + far * Math.sin(angle), size / 2 - far * Math.cos(angle)];
   };
-  const title = (rank) => (size < 50 * ranks ? `${rank}` : `rank ${rank}`);
+  const title = (rank) => (size < 40 + 45 * ranks ? `${rank}` : `rank ${rank}`); // px; names of ranks side by side must not meet
   // Towards the centre of the circle, as near to the node as the name's width and height allow.
   const name = (rank) => {
     const [x, y] = at(rank, 1).map((each) => Math.abs(each - size / 2));
