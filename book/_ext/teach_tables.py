@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 PAGE = "book/teach"
 WEEKS = (("lab01",), ("lab02",), ("lab03",), ("lab04",), ("lab05",), ("lab06",), ("lab07",))
-WEEKS += (("lab08", "lab09"), ("lab10", "lab11"), ("lab12", "lab13"), ("lab14", "lab15"), ("lab16", "lab17"))
+WEEKS += (("lab08", "lab09"), ("lab10", "lab11"), ("lab12", "lab13"), ("lab14", "lab15"), ("lab16", "lab17"), ("lab18", "lab19"))
 MARKS = re.compile(r"\{\{ (\w+) \}\}")
 TAKES = re.compile(r"\bIt takes ([^.;]*?) minutes(?:; the optional parts take another (\d+))?")
 KINDS = ("number", "written", "build")

@@ -12,7 +12,7 @@ from hybridlab.course.tasks import check
 from hybridlab.schedules import Family, register
 
 NAMES = {"title": "Another", "summary": "one more schedule", "source": "a student's"}
-ABOUT_ALL = ("lab13.t3", "lab14.t2")  # the tasks whose answer is one of all schedules
+ABOUT_ALL = ("lab14.t2", "lab18.t1")  # the tasks whose answer is one of all schedules
 
 
 def twelve_in_flight(devices: int, microbatches: int, chunks: int) -> Ints:
@@ -44,12 +44,12 @@ def test_a_registered_schedule_that_is_shorter_and_fits_passes_as_well() -> None
     run = simulate(build("another", 8, 24), Costs(forward=10, backward=20, weight_share=0.6, p2p=5))
     assert run.peak_activations.max() == 12
     assert run.makespan < 902
-    assert check("lab13.t3", ("another", run.makespan)).passed
-    assert check("lab13.t3", ("another", 902)).code == "wrong-length-of-step"
+    assert check("lab18.t1", ("another", run.makespan)).passed
+    assert check("lab18.t1", ("another", 902)).code == "wrong-length-of-step"
 
 
 @pytest.mark.usefixtures("families")
 def test_a_registered_schedule_that_does_not_suit_the_task_is_refused_alone() -> None:
     register("another", **NAMES, min_microbatches_per_device=9)(twelve_in_flight)
-    assert check("lab13.t3", ("another", 902)).code == "unsupported-size"
-    assert check("lab13.t3", ("zb-h1", 902)).passed
+    assert check("lab18.t1", ("another", 902)).code == "unsupported-size"
+    assert check("lab18.t1", ("zb-h1", 902)).passed

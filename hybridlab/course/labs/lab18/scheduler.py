@@ -1,4 +1,4 @@
-"""The coding task ("build") of lab 13, an automatic scheduler: cases, judge, known mistakes, examples and changed tasks ("twists")."""
+"""The coding task ("build") of lab 18, an automatic scheduler: cases, judge, known mistakes, examples and changed tasks ("twists")."""
 
 import re
 from collections.abc import Callable, Iterator, Sequence
@@ -28,7 +28,7 @@ from hybridlab.timeline import Timeline
 # with one number for each device.
 Model = tuple[int, int, list[float], list[float], list[float], Any, Any]
 
-EXAMPLE_MODEL: Model = (8, 24, [10] * 8, [8] * 8, [12] * 8, 5, 12)  # the model of task 3
+EXAMPLE_MODEL: Model = (8, 24, [10] * 8, [8] * 8, [12] * 8, 5, 12)  # the model of task 1
 SIZES = [(1, 1, 1), (1, 3, 1), (2, 1, 1), (2, 3, 2), (3, 2, 3), (2, 4, 1), (4, 3, 2), (4, 8, 4), (5, 12, 3), (11, 12, 11)]  # K, M, cap
 MODELS_IN_A_SET = 8  # the number of random models in a set; each set also has EXAMPLE_MODEL
 WITHIN = 1e-6  # ms; smaller differences come from rounding

@@ -1,4 +1,4 @@
-"""Lab 13's build with each twist, written from its sentence: a function that does the task in the text becomes one with the twist."""
+"""Lab 18's build with each twist, written from its sentence: a function that does the task in the text becomes one with the twist."""
 
 import re
 from collections.abc import Callable
@@ -20,7 +20,7 @@ def with_operations(change: Callable[[str], str]) -> Callable[[Function], Functi
 
 
 TWISTED: dict[str, dict[str, Callable[[Function], Function]]] = {
-    "lab13.t5": {
+    "lab18.t2": {
         "last-stage-first": from_the_last,
         "caps": lambda zero_bubble: lambda *model: zero_bubble(*model[:6], min(model[6])),
         "other-letters": with_operations(lambda line: line.translate({ord("I"): "W", ord("W"): "I"})),
