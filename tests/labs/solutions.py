@@ -52,6 +52,11 @@ NAMES: dict[str, Any] = {
 }
 
 
+def given_code(lab: str, name: str) -> str:
+    """Return the cell of a lab that gives a function to students."""
+    return next(cell.source for cell in lab_cells(lab) if cell.source.startswith(f"def {name}("))
+
+
 def lab_cells(lab: str) -> tuple[Cell, ...]:
     """Return the cells of a lab's notebook; the lab is named like "lab02"."""
     (path,) = LABS.glob(f"{lab}_*.ipynb")
@@ -76,6 +81,10 @@ def task_cells(lab: str) -> Iterator[tuple[Cell, Cell]]:
         elif is_solution(cell):
             assert answer, f"a solution stands above the first task:\n{cell.source}"
             yield answer, cell
+
+
+for _lab, _name in (("lab08", "in_threads"), ("lab09", "all_reduce")):
+    exec(given_code(_lab, _name), NAMES)  # noqa: S102 - a cell of our own lab
 
 
 def handed_in(source: str) -> tuple[str, Any]:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 from cases import in_turn
-from solutions import lab_cells
+from solutions import given_code, lab_cells
 
 from hybridlab import Costs, Deadlock, Mesh, build
 from hybridlab.course.labs.lab08.runners import LONG_BEFORE_END, operations_at_once
@@ -24,7 +24,7 @@ from hybridlab.engines import run
 from hybridlab.schedule import Op
 
 SOLUTION = next(cell.source for cell in lab_cells("lab08") if "solution" in cell.tags and "lab08.t5" in cell.source)
-RUNNER = SOLUTION.partition("\n\ncheck")[0] + "\n"
+RUNNER = given_code("lab08", "in_threads") + "\n\n\n" + SOLUTION.partition("\n\ncheck")[0] + "\n"
 
 
 FOR_EVER = 20.0  # seconds, far more than the patience of a judge; afterwards a thread ends, because Python waits for its threads at the end
@@ -40,7 +40,7 @@ class Patience(threading.Condition):
 
 
 def runner(*changes: tuple[str, str]) -> Callable[..., Any]:
-    """Return the worked solution with some of its code replaced by what a student could write."""
+    """Return the worked solution, and the code that the lab gives for it, with some lines replaced by what a student could write."""
     source = RUNNER
     for old, new in changes:
         assert old in source, old
@@ -58,38 +58,36 @@ def runner(*changes: tuple[str, str]) -> Callable[..., Any]:
 
 WORK = "to, output, gradient = work(name, message)"
 SUM = "total = total + gradient"
-LOSING = f"try:\n                    {WORK}\n                except Exception:\n                    return"
+LOSING = f"try:\n                {WORK}\n            except Exception:\n                return"
 RESULT = "[run.result() for run in runs]"
-POOL = f"""    with ThreadPoolExecutor(len(orders)) as threads:
-        runs = [threads.submit(device, d) for d in range(len(orders))]
+POOL = f"""    with ThreadPoolExecutor(count) as threads:
+        runs = [threads.submit(thread, d) for d in range(count)]
     return {RESULT}
 """
-START = """    sums = [0.0] * len(orders)
+START = """    sums = [0.0] * count
     def keep(d):
-        sums[d] = device(d)
-    threads = [threading.Thread(target=keep, args=(d,)) for d in range(len(orders))]
-    for thread in threads:
-        thread.start()
+        sums[d] = thread(d)
+    threads = [threading.Thread(target=keep, args=(d,)) for d in range(count)]
+    for each in threads:
+        each.start()
 """
-JOIN = """    for thread in threads:
-        thread.join()
+JOIN = """    for each in threads:
+        each.join()
 """
 END = "    return sums\n"
-WAKE = """wants[d] = "end"  # of its line: never in the box
+WAKE = """wants[d] = "end"
                 news.notify_all()"""
 WAKE_NOBODY = (WAKE, WAKE.partition("\n")[0])
-SENT = """box[to] = output
-                    news.notify_all()"""
-SEND_AND_WAKE = (SENT, SENT.replace("                    ", "                        "))
 DEVICE_0_IS_LATE = "total = 0.0\n", "total = 0.0\n        time.sleep(0.3 if d == 0 else 0)\n"
 NO_WAITING = ("while name not in box:", "while False:"), ("box.pop(name)", "box.get(name)"), DEVICE_0_IS_LATE
-NEWS = "news, wants = Condition(), [None] * len(orders)"
-ONE_LOCK = (NEWS, f"{NEWS}\n    one = threading.Lock()"), (WORK, f"with one:\n                    {WORK}")
+DEVICE = "    def device(d, take, put):"
+ONE_LOCK = (DEVICE, f"    one = threading.Lock()\n\n{DEVICE}"), (WORK, f"with one:\n                {WORK}")
+OWN = "return in_threads(len(orders), device, stuck)"
 
 
 def returning(expression: str) -> tuple[str, str]:
     """Return a change of the worked solution: what it returns, made from its ``sums``."""
-    return f"return {RESULT}", f"sums = {RESULT}\n    return {expression}"
+    return OWN, f"{OWN.replace('return', 'sums =')}\n    return {expression}"
 
 
 def one_thread(orders: Any, work: Any, lost: Any) -> Any:
@@ -259,7 +257,7 @@ WRONG: list[tuple[Any, ...]] = [
     ("lab08.t5", runner((SUM, f"{SUM} + gradient")), "added-twice"),
     ("lab08.t5", runner(returning("[each / len(orders[0].split()) * 2 for each in sums]")), "mean-of-microbatches"),
     ("lab08.t5", runner(returning("sums[::-1]")), "reversed", "2 devices"),
-    ("lab08.t5", runner((WORK, f"{WORK}\n                if name == orders[d].split()[-1]: gradient = gradient * 0")), "without-the-last"),
+    ("lab08.t5", runner((WORK, f"{WORK}\n            if name == orders[d].split()[-1]: gradient = gradient * 0")), "without-the-last"),
     ("lab08.t5", runner((WORK, WORK.replace("name,", "name[1:],"))), "raises", "takes the name of an operation", "'F0'"),
     ("lab08.t5", runner((WORK, WORK.replace("message", "1.0"))), "wrong-message", "0F0 gets 1.0"),
     ("lab08.t5", runner(("in orders[d].split():", "in orders[d].split()[:-1]:")), "missing-operation", "0B0 has not run"),
@@ -370,15 +368,15 @@ def test_a_function_that_waits_for_ever_gets_a_sentence_and_leaves_no_hook_behin
     assert threading.excepthook is before
 
 
-@in_turn("place, change", [(0, SEND_AND_WAKE), (1, SEND_AND_WAKE), (2, SEND_AND_WAKE)])
-def test_a_device_that_ends_last_and_wakes_nobody_is_found_out(place: int, change: tuple[str, str]) -> None:
+@in_turn("place", [0, 1, 2])
+def test_a_device_that_ends_last_and_wakes_nobody_is_found_out(place: int) -> None:
     """Device 0 sleeps by then, so nobody sees the deadlock, or the error, of device 1."""
     build = TASKS["lab08.t5"].instance(None).data
     late = [each for each in build.public_cases if each.arguments[-1].long == LONG_BEFORE_END and each.arguments[-1].raises]
     case = late[place]
     alone = replace(build, cases=lambda rng: [case])
     assert alone.check(runner()).passed
-    assert alone.check(runner(WAKE_NOBODY, change)).code == "waits-for-ever"
+    assert alone.check(runner(WAKE_NOBODY)).code == "waits-for-ever"
 
 
 def test_the_thread_that_died_is_named() -> None:
