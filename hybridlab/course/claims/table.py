@@ -277,7 +277,10 @@ def _html_row(row: Row) -> str:
 
 
 def _html_findings(row: Row) -> str:
-    """Return the findings in HTML: a line for each reading; of many, the counts and the few readings that differ from the others."""
+    """Return the findings in HTML: a line for each reading; of many, the counts and the few readings that differ from the others.
+
+    If more than a few differ, there is one example of each kind.
+    """
     lines = _lines(row)
     if not row.readings.axes:
         return _html_text(lines[0][-1])
@@ -285,10 +288,11 @@ def _html_findings(row: Row) -> str:
         return _html_axes(row) + _html_list(lines)
     tally = Counter(holds for holds, _, _ in lines)
     counts = ", ".join(COUNTED[holds].format(tally[holds]) for holds in COUNTED if tally[holds])
-    few = min((holds for holds in ("holds", "fails") if tally[holds]), key=lambda holds: tally[holds])
-    one = tally[few] > SHOWN or tally[few] == len(lines)
-    told = [each for each in lines if each[0] == few][: 1 if one else SHOWN]
-    return f"<p>{len(lines)} readings: {counts}.{' For example:' if one else ''}</p>{_html_list(told)}"
+    of_kind = {holds: [each for each in lines if each[0] == holds] for holds in ("holds", "fails") if tally[holds]}
+    few = min(of_kind.values(), key=len)
+    many = len(few) > SHOWN or len(few) == len(lines)
+    told = [each[0] for each in of_kind.values()] if many else few
+    return f"<p>{len(lines)} readings: {counts}.{' For example:' if many else ''}</p>{_html_list(told)}"
 
 
 def _html_all_readings(row: Row) -> str:
