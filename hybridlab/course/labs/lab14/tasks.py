@@ -10,6 +10,7 @@ from hybridlab.course.checking.answers import require_count, require_parts, requ
 from hybridlab.course.checking.builds import build_task
 from hybridlab.course.checking.checking import Feedback, PartialCredit, right, task, wrong
 from hybridlab.course.checking.questions import Number, Question, number_task
+from hybridlab.course.labs.lab12.critical_path import Rows
 from hybridlab.course.labs.lab14 import least_microbatches, slowdown
 from hybridlab.schedules import build
 from hybridlab.simulation import simulate
@@ -155,7 +156,7 @@ def a_schedule_for_a_slow_link(answer: Any) -> Feedback:
     partial_credit=[PartialCredit("right about the time by which each step is longer", 1 / 2, slowdown.PATH_FAULTS)],
     lesson="each message on the path adds at most the latency; the step grows by less if another chain is the longest one without latency",
 )
-def the_messages_that_lengthen_the_step(slowed: slowdown.Slowed, free: slowdown.Rows, late: slowdown.Rows, path: list[str]) -> Feedback:
+def the_messages_that_lengthen_the_step(slowed: slowdown.Slowed, free: Rows, late: Rows, path: list[str]) -> Feedback:
     """Judge the result for one step."""
     return slowdown.judge_slowed(slowed, free, late, path)
 
