@@ -151,7 +151,7 @@ def test_a_student_gets_advice_and_a_run_that_does_not_fail(runner: Runner) -> N
     (runner.repository / "lab03; touch hacked.ipynb").write_text("no notebook", encoding="utf-8")
     code, log = runner.run("student")
     assert code == 0
-    assert "    15 of 21 points, 2 of them bonus points, on public cases; hidden cases run at grading" in runner.read_summary()
+    assert "    15 of 15 points, 2 of them bonus points, on public cases; hidden cases run at grading" in runner.read_summary()
     assert "    ./lab02.ipynb" in runner.read_summary()
     assert "damaged" in runner.read_summary(), "what is no notebook is named, too"
     assert not commands_in(log)

@@ -143,8 +143,8 @@ def what_is_not_clear_needs_a_person(graded_once: Graded) -> None:
 
 def the_command_sums_up(graded_once: Graded) -> None:
     assert "11 submissions graded; see" in graded_once.said.stdout
-    assert "  ana                  26 of 21\n" in graded_once.said.stdout
-    assert "  ben                  8 of 21\n" in graded_once.said.stdout
+    assert "  ana                  26 of 15\n" in graded_once.said.stdout
+    assert "  ben                  8 of 15\n" in graded_once.said.stdout
     assert graded_once.said.stderr == ""
 
 
@@ -163,7 +163,7 @@ def every_report_is_there_for_every_student(graded_once: Graded) -> None:
 
 def a_student_reads_in_the_feedback_what_is_right_and_what_is_not_yet(graded_once: Graded) -> None:
     text = (graded_once.out / "feedback" / "ben.md").read_text()
-    assert text.startswith("# lab02: 8 out of 21 points\n")
+    assert text.startswith("# lab02: 8 out of 15 points, 6 of them bonus points\n")
     assert "lab02.t5: passed\n  " in text
     assert "lab02.t6: not yet\n  nothing handed in yet: write a function" in text
     assert "Tasks with a function were tried on hidden cases that nobody saw before." in text
@@ -249,7 +249,7 @@ def test_a_student_checks_right_answers_and_answers_that_are_not_right_yet(tmp_p
     said = hybridlab("check", save(tmp_path / "lab02.ipynb", solved("lab02", "ana")), secret=None)
     assert said.exit_code == 0, said.output
     assert said.stdout.startswith("lab02, for ana, as it was saved last\n")
-    assert "\n26 of 21 points, 5 of them bonus points, on public cases; hidden cases run at grading\n" in said.stdout
+    assert "\n26 of 15 points, 11 of them bonus points, on public cases; hidden cases run at grading\n" in said.stdout
     assert said.stdout.endswith("hybridlab pack lab02.ipynb makes the file that you hand in\n")
     wrong = answered("lab02", {"lab02.t2": 'check("lab02.t2", -1)'}, "ana")
     said = hybridlab("check", save(tmp_path / "wrong.ipynb", wrong), secret=None)
