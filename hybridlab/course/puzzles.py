@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from itertools import groupby
 from types import MappingProxyType
 from typing import Any
 
@@ -20,6 +21,7 @@ YOUR_ORDER = "yours"  # the name of a schedule that a reader has written
 # The largest relative difference of two makespans that count as equal: sums of the same times in another order differ by rounding
 # errors. The script puzzle.js has the same number, because it must decide in the same way which goals are reached.
 SAME_TIME = 1e-9
+MOST_STRETCHES = 12  # the most parts of a critical path that a sentence lists
 SOONER = 1  # in the unit of the costs; the times of all puzzles are whole numbers, so a shorter schedule is shorter by at least 1
 
 
@@ -212,7 +214,7 @@ class Puzzle:
             if goal.makespan is not None and timeline.makespan > goal.makespan * (1 + SAME_TIME):
                 took = f"this order takes {self._time(timeline.makespan)}"
                 needed = f"an order that reaches the next goal takes {self._time(goal.makespan)} or less and {goal.words}"
-                return Standing(tuple(reached), f"misses-{goal.name}", f"{took}; {needed}{_longest_pause(timeline)}", timeline)
+                return Standing(tuple(reached), f"misses-{goal.name}", f"{took}; {needed}{_critical_path(timeline)}", timeline)
             reached.append(goal.name)
         proven = "no order in this memory is shorter, as a solver has proven"
         return Standing(tuple(reached), "solved", f"this order takes {self._time(timeline.makespan)}: {proven}", timeline)
@@ -229,20 +231,12 @@ def _one_too_many(timeline: Timeline, device: int, memory: int) -> Op:
     return timeline.ops[int(rows[np.argmin(timeline.start[rows])])]
 
 
-def _longest_pause(timeline: Timeline) -> str:
-    """Return a sentence about the longest idle time between two operations of a device, or an empty text if no device is ever idle."""
-    waits = []
-    for device in range(timeline.schedule.devices):
-        rows = np.flatnonzero(timeline.device == device)  # the rows are in the order in which the device runs the operations
-        idle = timeline.start[rows][1:] - timeline.end[rows][:-1]
-        place = int(np.argmax(idle))
-        waits.append((float(idle[place]), device, int(rows[place]), int(rows[place + 1])))
-    longest, device, before, after = max(waits, key=lambda wait: wait[0])
-    if longest < SAME_TIME * timeline.makespan:  # so short an idle time is a rounding error
-        return ""
-    unit = f" {timeline.unit}" if timeline.unit else ""
-    times = f"from {timeline.end[before]:g} to {timeline.start[after]:g}{unit}"
-    return f". The longest wait: device {device} is idle {times}, between {timeline.ops[before]} and {timeline.ops[after]}"
+def _critical_path(timeline: Timeline) -> str:
+    """Return a sentence with a critical path of the timeline. It has the first and the last operation of each stretch on one device."""
+    stretches = [[step.op for step in steps] for _, steps in groupby(timeline.breakdown().critical_path, key=lambda step: step.device)]
+    names = [f"{ops[0]} to {ops[-1]}" if len(ops) > 1 else str(ops[0]) for ops in stretches[:MOST_STRETCHES]]
+    more = ", and so on" * (len(stretches) > MOST_STRETCHES)
+    return f". A critical path: {', '.join(names)}{more}. Every shorter order changes this path"
 
 
 def _time_in_rounds(size: int, devices: int, microbatches: int, costs: Costs) -> float:

@@ -37,7 +37,7 @@ def beyond_the_work(least_time: Function) -> Function:
 
 
 TWISTED: dict[str, dict[str, Callable[[Function], Function]]] = {
-    "lab17.t5": {
+    "lab17.t3": {
         "memory-in-gb": lambda least_time: lambda number, memory, *others: least_time(number, int(memory / 0.5), *others),
         "round-trip": lambda least_time: lambda number, cap, forward, backward, both: least_time(number, cap, forward, backward, both / 2),
         "running-sums": with_times(differences, lambda forward, backward: differences(backward)),

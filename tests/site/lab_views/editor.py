@@ -211,7 +211,7 @@ KIND = Kind(
     "ScheduleEditor",
     "labs/lab17_design_your_own.html",
     is_right,
-    given=("two-devices", "little-memory", "one-more-activation", "unequal-devices"),
+    given=("two-devices", "little-memory"),
     damages=(without_costs, without_goals, with_a_number_for_a_text, with_no_data),
     faults=(with_shorter_forwards, with_more_memory, with_goals_in_another_order, with_a_wrong_goal),
     python=("text", "device 0: 0F0 0F1 0B0 0F2 0B1 0B2\ndevice 1: 1F0 1F1 1B0"),

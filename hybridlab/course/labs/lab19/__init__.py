@@ -1,0 +1,1 @@
+"""Lab 19, the shortest orders with split backwards: its tasks."""
