@@ -1,6 +1,6 @@
 """The accuracy check. It compares training on one device with training on many devices in several wire formats."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -11,7 +11,7 @@ from hybridlab.checks import counted, each_of, short_repr, whole_number
 from hybridlab.errors import HybridLabError
 from hybridlab.schedule import Schedule
 from hybridlab.training.alone import DEFAULT, Progress, train_alone
-from hybridlab.training.data import digits
+from hybridlab.training.data import DataSet, digits
 from hybridlab.training.network import Network
 from hybridlab.training.training import equal_batch, train
 from hybridlab.wire import BF16, FP16, FP32, INT8, WireFormat
@@ -82,15 +82,16 @@ def accuracy_check(
     formats: Sequence[tuple[WireFormat, bool]] = FORMATS,
     seeds: Sequence[int] = (0, 1, 2),
     network: Network = DEFAULT,
+    data: Callable[[int], DataSet] = digits,
     batch: int | None = None,
     steps: int = 200,
     learning_rate: float = 0.3,
     progress: Progress | None = None,
 ) -> AccuracyTable:
-    """Return the accuracy on held-out digits after training on one device, and after training on many devices with each wire format.
+    """Return the accuracy on held-out samples after training on one device, and after training on many devices with each wire format.
 
-    A seed sets three things: which digits are held out (:func:`digits`), the initial weights, and the order of the batches. With the same
-    seed, these three are equal in all rows of the table.
+    A seed sets three things: the data, such as which digits are held out (:func:`digits`), the initial weights, and the order of the
+    batches. With the same seed, these three are equal in all rows of the table.
 
     Parameters
     ----------
@@ -104,6 +105,8 @@ def accuracy_check(
         Each row is trained once for each seed.
     network, steps, learning_rate
         As for :func:`train_alone` and :func:`train`.
+    data : callable
+        ``data(seed)`` returns the data of a seed: :func:`digits` or :func:`words`.
     batch : int, optional
         Number of samples in a global batch. It must be a multiple of (replicas x microbatches). None means the largest multiple up to 128,
         or the smallest multiple if all are above 128.
@@ -134,6 +137,8 @@ def accuracy_check(
     checked_seeds = [whole_number(seed, "seed", at_least=0) for seed in each_of(seeds, "seeds are whole numbers such as (0, 1, 2)")]
     if not pairs or not checked_seeds:
         raise HybridLabError("an accuracy check needs at least one format and one seed", "empty")
+    if not callable(data):
+        raise HybridLabError(f"data must be a function of the seed, such as digits or words, not {short_repr(data)}", "wrong-type")
     if progress is not None and not callable(progress):
         raise HybridLabError(
             f"progress must be None or a function of two numbers (runs done, total runs), not {short_repr(progress)}",
@@ -144,11 +149,11 @@ def accuracy_check(
     accuracies, sent = np.empty((1 + len(pairs), len(checked_seeds))), [0] * (1 + len(pairs))
     distances = np.zeros_like(accuracies)
     for column, seed in enumerate(checked_seeds):
-        data = digits(seed)  # all rows have the same data, so that they differ only in the way to train
-        alone = train_alone(data=data, seed=seed, **shared)
+        samples = data(seed)  # all rows have the same data, so that they differ only in the way to train
+        alone = train_alone(data=samples, seed=seed, **shared)
         accuracies[0, column] = alone.accuracy
         for row, (wire, feedback) in enumerate(pairs, start=1):
-            trained = train(schedule, replicas, wire=wire, error_feedback=feedback, data=data, seed=seed, **shared)
+            trained = train(schedule, replicas, wire=wire, error_feedback=feedback, data=samples, seed=seed, **shared)
             accuracies[row, column], sent[row] = trained.accuracy, trained.bytes_sent or 0  # None only without the library's ring
             distances[row, column] = np.linalg.norm(trained.weights - alone.weights) / np.linalg.norm(alone.weights)
             if progress is not None:

@@ -13,6 +13,9 @@ from hybridlab.checks import numbers, random_source, short_repr, whole_number
 from hybridlab.errors import HybridLabError
 
 HELD_OUT = 397  # number of held-out digits, of 1,797 digits in total
+WORDS = 128  # different words of a text
+TEXT, TEXT_HELD_OUT = 8000, 1500  # words of a text to train on, and held out
+FOLLOWS = 0.7  # how often the usual next word comes next
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -89,6 +92,38 @@ def digits(seed: int = 0) -> DataSet:
     order = np.random.default_rng(whole_number(seed, "seed", at_least=0)).permutation(len(labels))
     train, held_out = order[:-HELD_OUT], order[-HELD_OUT:]  # no digit is in both arrays
     return DataSet(images[train], labels[train], images[held_out], labels[held_out])
+
+
+def words(seed: int = 0) -> DataSet:
+    """Return a random text in which a network can learn to predict the next word: 8,000 words to train on and 1,500 held out.
+
+    There are 128 different words. As in real texts, their frequencies follow Zipf's law: the n-th most frequent word comes with a
+    probability proportional to 1/n. The words are numbered in a random order. Each word has a usual next word, which follows it with a
+    probability of 70 %. Otherwise any word follows, with its own frequency. A sample has 128 features: 1 at the number of its word, and 0
+    elsewhere. Its label is the number of the next word.
+
+    Parameters
+    ----------
+    seed : int
+        Sets the frequencies, the usual next words and the text.
+
+    References
+    ----------
+    Zipf, Human Behavior and the Principle of Least Effort, 1949.
+
+    Examples
+    --------
+    >>> words()
+    <DataSet: 8,000 to train on, 1,500 held out, 128 features, 128 classes>
+    """
+    rng = np.random.default_rng(whole_number(seed, "seed", at_least=0))
+    frequency = 1 / (1 + rng.permutation(WORDS))
+    frequency /= frequency.sum()
+    usual, size = rng.permutation(WORDS), TEXT + TEXT_HELD_OUT
+    word = rng.choice(WORDS, size, p=frequency)
+    following = np.where(rng.random(size) < FOLLOWS, usual[word], rng.choice(WORDS, size, p=frequency))
+    features = np.eye(WORDS)[word]
+    return DataSet(features[:TEXT], following[:TEXT], features[TEXT:], following[TEXT:])
 
 
 def batches(samples: int, batch: int, steps: int, rng: np.random.Generator) -> Iterator[Ints]:

@@ -19,7 +19,7 @@ from hybridlab.widgets.choices import one_or_several, whole_numbers, wire_format
 from hybridlab.widgets.page_data import Data
 from hybridlab.widgets.scripts import FromFiles, script_of, style_sheet
 from hybridlab.widgets.view import Checked, View, shown_first
-from hybridlab.wire import BF16, FP16, FP32, INT8, WireFormat
+from hybridlab.wire import BF16, FP16, FP32, INT8, LEVELS, WireFormat
 
 RANKS = (2, 4, 8, 16, 32, 64)
 FORMATS = (FP16, BF16, INT8, WireFormat("INT8", block=256), WireFormat("INT8", stochastic=True))
@@ -227,9 +227,10 @@ def closed_form_nmse(algorithm: str, wire: WireFormat, ranks: int, size: int) ->
         # D - 1 hops together cause (D - 1)/2 times the error of rounding the whole sum. In one shot, D - 1 of D terms are rounded.
         # The 1 is for the rounding of the finished sum.
         return formulas.cast_nmse(wire.roundoff) * ((ranks - 1) / (2 if algorithm == "ring" else ranks) + 1)
-    # The size of the largest chunk. INT8 has one scale for each block, or one scale for the whole chunk without blocks.
+    # The size of the largest chunk. There is one scale for each block, or one scale for the whole chunk without blocks.
     chunk = -(-size // ranks)
-    crest = formulas.gaussian_crest(min(chunk, wire.block or chunk))
+    # The formulas are for INT8. INT4 has longer steps, as INT8 would have with a crest that is 127 / 7 times as large.
+    crest = formulas.gaussian_crest(min(chunk, wire.block or chunk)) * LEVELS / wire.coding.largest
     if algorithm == "ring":
         return formulas.int8_ring_nmse(ranks, crest, wire.stochastic)
     return formulas.int8_one_shot_nmse(ranks, crest, wire.stochastic)

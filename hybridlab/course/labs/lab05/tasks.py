@@ -1,5 +1,6 @@
 """Lab 5, wire formats: the tasks, and the feedback on answers to them."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -216,9 +217,12 @@ def a_wire_format_on_a_budget(answer: object) -> Feedback:
         why = "larger blocks need fewer scales" if wire.block else "INT8 needs one byte a number"
         sentences.append(f"{nbytes - budget:,} bytes too many: {why}")
     if error > most:
-        codes.append("ring-rounds-too-often" if algorithm == "ring" else "blocks-too-large")
+        coarse = wire.coding.scaled and wire.name != "INT8"
+        codes.append("too-coarse" if coarse else "ring-rounds-too-often" if algorithm == "ring" else "blocks-too-large")
         why = (
-            "a ring of 32 ranks rounds its sums 31 times and the finished chunks once more"
+            f"a number in {wire.name} has {wire.coding.bits} bits, too few for this error"
+            if coarse
+            else "a ring of 32 ranks rounds its sums 31 times and the finished chunks once more"
             if algorithm == "ring"
             else "a block with fewer numbers has a smaller scale"
         )
@@ -230,15 +234,15 @@ def a_wire_format_on_a_budget(answer: object) -> Feedback:
 
 
 def _all_reduce_and_wire(answer: object) -> tuple[str, WireFormat]:
-    """Return the algorithm and the wire format of an answer, or raise an error. INT8 has its scales in FP16."""
+    """Return the algorithm and the wire format of an answer, or raise an error. Scales are in FP16."""
     parts = require_parts(answer, 3, 'an all-reduce, a wire format and its block, such as ("ring", "BF16", None)')
     algorithm = known_name(require_text(parts[0], "an all-reduce", "ring").strip().lower().replace("_", "-"), ALGORITHMS, "all-reduce")
     name = require_text(parts[1], "a wire format", "INT8").strip().upper()
     block = None if parts[2] in (None, "None", "") else require_number(parts[2], "a block", "256")
     if block is not None and block != int(block):
         raise HybridLabError(f"a block is a whole number of numbers, or None for the whole message, not {block:g}", "not-a-whole-number")
-    scale = "FP16" if name == "INT8" else "FP32"
-    return algorithm, WireFormat(name, block=None if block is None else int(block), scale=scale)
+    wire = WireFormat(name, block=None if block is None else int(block))
+    return algorithm, replace(wire, scale="FP16") if wire.coding.scaled else wire
 
 
 def _all_reduced(algorithm: str, wire: WireFormat, ranks: int, size: int) -> AllReduceResult:
