@@ -18,8 +18,8 @@ from hybridlab.course.grading.specs import spec_of
 from hybridlab.course.tasks import TASKS
 
 WITH_RUNGS = [task for task in TASKS.values() if task.partial_credit]
-SIZES = {"lab02.t1": (3, 4), "lab03.t7": (4, 8), "lab13.t3": (3, 4)}  # of tasks whose answer is a whole schedule
-SIZES |= {"lab17.t1": (2, 3), "lab17.t2": (3, 4), "lab19.t1": (4, 6), "lab19.t2": (4, 8)}
+SIZES = {"lab02.t1": (3, 4), "lab03.t7": (4, 8), "lab13.t4": (3, 4)}  # of tasks whose answer is a whole schedule
+SIZES |= {"lab17.t1": (2, 3), "lab17.t2": (3, 4), "lab19.t1": (4, 6), "lab19.t3": (4, 8)}
 GPIPE = "\n".join(" ".join([f"{d}F{m}" for m in range(4)] + [f"{d}B{m}" for m in range(4)]) for d in range(3))
 GPIPE_FOR_ALL = """def one_f_one_b(devices, microbatches):
     return [" ".join([f"{d}F{m}" for m in range(microbatches)] + [f"{d}B{m}" for m in range(microbatches)]) for d in range(devices)]

@@ -1,1 +1,1 @@
-"""Lab 13, zero bubble: its tasks."""
+"""Lab 13, zero bubble: its tasks, and the subject of its coding task."""

@@ -7,16 +7,19 @@ import numpy as np
 
 from hybridlab import formulas
 from hybridlab.costs import Costs
-from hybridlab.course.checking.answers import require_orders
+from hybridlab.course.checking.answers import Orders, require_orders
+from hybridlab.course.checking.builds import build_task
 from hybridlab.course.checking.checking import Feedback, PartialCredit, right, task, wrong
 from hybridlab.course.checking.drawing import Drawing, marked_by
 from hybridlab.course.checking.questions import Number, Question, number_task
+from hybridlab.course.labs.lab02.one_f_one_b import read_lines
+from hybridlab.course.labs.lab13 import split
 from hybridlab.errors import InvalidSchedule
 from hybridlab.schedule import Schedule
 from hybridlab.schedules import build
 from hybridlab.simulation import simulate
 
-UNEVEN = Costs(forward=[30, 10, 10], backward=[30, 30, 40], weight_share=[2 / 3, 2 / 3, 3 / 4])  # ms, task 3
+UNEVEN = Costs(forward=[30, 10, 10], backward=[30, 30, 40], weight_share=[2 / 3, 2 / 3, 3 / 4])  # ms, task 4
 
 Times = tuple[float, float, float]  # F, I and W in ms
 
@@ -165,8 +168,26 @@ def two_rates(devices: int = 6, microbatches: int = 12, input_gradient: int = 12
     )
 
 
-@task(
+@build_task(
     "lab13.t3",
+    title="Split the backwards of any order",
+    prompt="write a function split_backwards(lines, late) that returns one line of operations for each device",
+    points=6,
+    signature="split_backwards(lines, late)",
+    cases=split.orders_to_split,
+    reads=read_lines,
+    mistakes=split.MISTAKES,
+    twists=split.TWISTS,
+    examples=split.EXAMPLES,
+    lesson="no device waits for a weight gradient, so each device can run it as late as its memory allows",
+)
+def build_split_backwards(orders: Orders, lines: list[str], late: list[int]) -> Feedback:
+    """Judge the orders of one case, operation by operation."""
+    return split.judge_split(orders, lines, late)
+
+
+@task(
+    "lab13.t4",
     title="Beat ZB-H1",
     prompt="write an order for 3 devices and 4 microbatches as text, one line a device, that is shorter than ZB-H1 in the same memory",
     points=3,

@@ -15,8 +15,9 @@ from hybridlab.course.checking.answers import Orders, is_empty, plain_values, re
 from hybridlab.course.checking.builds import Case, KnownMistake
 from hybridlab.course.checking.checking import Feedback, right, wrong
 from hybridlab.course.checking.drawing import Drawing, marked_by
-from hybridlab.course.checking.maps import REVERSED, Map, one_way, operations, scaled, words
+from hybridlab.course.checking.maps import REVERSED, Map, one_way, operations, scaled
 from hybridlab.course.checking.twists import Example, Twist
+from hybridlab.course.labs.lab13.split import MICROBATCH_FIRST, OTHER_LETTERS
 from hybridlab.errors import HybridLabError, InvalidSchedule
 from hybridlab.schedule import Kind, Schedule
 from hybridlab.schedules import build
@@ -304,10 +305,6 @@ def _count_from_the_last(stage: int, microbatch: int, case: tuple[Any, ...]) -> 
     return (case[0] - 1 - stage if stage < case[0] else stage), microbatch
 
 
-def _exchange_letters(word: str, case: tuple[Any, ...]) -> str:
-    return word.translate(str.maketrans("IWiw", "WIwi"))
-
-
 def _add_room(model: Model) -> Model:
     """Return the model with one more activation of memory on every second device. The new cap is a list."""
     *first, cap = model
@@ -320,8 +317,6 @@ def _set_latencies_apart(model: Model) -> Model:
 
 
 FROM_THE_LAST = operations(_count_from_the_last, _count_from_the_last).then(REVERSED)
-MICROBATCH_FIRST = operations(lambda stage, microbatch, case: (microbatch, stage), lambda microbatch, stage, case: (stage, microbatch))
-OTHER_LETTERS = words(_exchange_letters, _exchange_letters)
 A_CAP_EACH = Map(lambda cap, case: cap if isinstance(cap, list) else [cap] * case[0], lambda caps, case: min(caps))
 TWO_LATENCIES = Map(lambda latency, case: latency if isinstance(latency, tuple) else (latency, latency), lambda both, case: max(both))
 # cap is a list only if the twist "caps" is combined with the twist "last-stage-first".
