@@ -15,7 +15,7 @@ from playwright.sync_api import Locator
 
 from lab_views.kind import Kind, rows_of, setting_of, with_no_data, words_of
 
-FAULTS = {"ring": "", "correct": "", "published": "off-by-one"}  # the fault of each ring, by its name in the labs
+FAULTS = {"ring": "", "correct": "", "mine": "", "published": "off-by-one"}  # the fault of each ring, by its name in the labs
 PLACES = re.compile(r"chunk (\d+) on rank (\d+)")
 # `chunks(picture, outline)`: for each chunk in a picture its place, the colours and the sign in it, and its outline
 CHUNKS = """
@@ -258,7 +258,7 @@ KIND = Kind(
     "RingStepper",
     "labs/lab04_ring.html",
     is_right,
-    given=(("ring",), ("correct", "published")),
+    given=(("ring",), ("correct", "published"), ("correct", "mine")),
     begin={"Step": "2"},
     damages=(without_runs, with_a_rank_too_few, with_no_data, with_a_step_that_is_not),
     faults=(with_a_rank_in_no_sum, with_another_sum, with_marks_too_early, with_the_mean_too_near, with_messages_the_other_way),
