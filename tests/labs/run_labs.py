@@ -5,8 +5,8 @@ the outputs with its own options, in one test for each cell. `refresh` stores th
 
 Stored outputs must be the same on every machine. Text, figures as PNG and results are stored. Five things are left out: the state and the
 ids of widgets and the figures as SVG (the book takes them from the run itself), timings, the Python version of this machine, and paths in
-tracebacks. A second refresh changes nothing except the pictures of measured times in lab 8. Where a printed text differs in measured
-numbers alone, the stored text stays.
+tracebacks. A second refresh changes nothing except the pictures of measured times in labs 8 and 16. Where a printed text differs in
+measured numbers alone, the stored text stays.
 
 nbval compares printed text, the text of results and of widgets, and errors. It does not compare pictures, because their last pixels
 differ between builds of a font library, and it does not compare the numbers that `measured.cfg` leaves out. So a lab prints the numbers

@@ -1,4 +1,4 @@
-"""The coding task ("build") of lab 16, lists of actions: judge, cases, known mistakes, examples and changed tasks ("twists").
+"""The coding task ("build") of lab 16, lists of actions: judge, clock, cases, known mistakes, examples and changed tasks ("twists").
 
 An action runs an operation, sends its output, or receives an input. A send waits until the other rank receives, and a receive waits until
 the other rank sends. Messages that are joined in one entry of a list start together.
@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from hybridlab.checks import counted, short_repr
+from hybridlab.costs import Costs
 from hybridlab.course.checking.answers import Unordered, plain_values
 from hybridlab.course.checking.builds import Case, KnownMistake
 from hybridlab.course.checking.checking import Feedback, right, wrong
@@ -23,6 +24,8 @@ from hybridlab.errors import Deadlock, HybridLabError
 from hybridlab.schedule import Action, Schedule, inputs_from_others, read_actions, written_actions
 from hybridlab.schedule.actions import AND
 from hybridlab.schedules import REGISTRY
+from hybridlab.simulation import durations
+from hybridlab.timeline import Timeline
 
 Entry = tuple[Action, ...]  # an action, or messages that start together
 Plans = list[list[Entry]]  # for each rank, the entries of its list
@@ -92,6 +95,43 @@ def starts_alone(lines: Sequence[Sequence[str]], needs: Mapping[str, str]) -> di
     return starts
 
 
+def on_a_clock(schedule: Schedule, actions_of: Callable[..., Any], costs: Costs) -> Timeline:
+    r"""Return the timeline of a step in which each rank follows its list of actions. A send waits for its receiver. Messages take no time.
+
+    Parameters
+    ----------
+    schedule : Schedule
+        The operations of each device.
+    actions_of : callable
+        ``actions_of(orders, needs, rank)`` returns the actions of a rank, as the function of the student does.
+    costs : Costs
+        The times of the operations.
+
+    Raises
+    ------
+    Deadlock
+        Ranks wait for each other for ever. The error names them.
+    HybridLabError
+        The list of a rank has a fault, such as an operation that it leaves out.
+
+    Examples
+    --------
+    >>> on_a_clock(Schedule.parse("0F0 0B0\n1F0 1B0"), in_rounds, Costs(forward=10, backward=20)).makespan
+    60.0
+    """
+    orders, needs = [" ".join(map(str, order)) for order in schedule.orders], inputs_from_others(schedule)
+    plans = read_plans(of_every_rank(actions_of, orders, needs))
+    fault = _fault_of_lists(plans, [line.split() for line in orders], needs)
+    if fault is not None:
+        raise HybridLabError(fault[1], fault[0])
+    takes = dict(zip(map(str, schedule.ops), durations(schedule, costs).tolist(), strict=True))
+    clock = Clock(plans, takes)
+    clock.run()
+    if clock.stuck:
+        raise Deadlock(clock.circle(), "deadlock")
+    return Timeline.from_times(schedule, {op: (start, start + takes[op]) for op, start in clock.starts.items()}, costs.unit)
+
+
 def last_entries(plans: Plans) -> list[Entry]:
     """Return for each rank the entry at which the rank waits for ever. For a rank that does not wait, return its last entry."""
     clock = Clock(plans)
@@ -101,7 +141,7 @@ def last_entries(plans: Plans) -> list[Entry]:
 
 @dataclass
 class Clock:
-    """A simulation of the lists of all ranks. Each operation takes 1 ms, and messages take no time.
+    """A simulation of the lists of all ranks. Messages take no time.
 
     A send waits until the other rank receives, and a receive waits until the other rank sends. The messages of one entry start together.
     A rank goes on when all messages of the entry have ended. A send and a receive belong together by the name of the operation, as they do
@@ -111,6 +151,8 @@ class Clock:
     ----------
     plans : list of list of tuple of Action
         The entries of each rank's list.
+    takes : mapping
+        The time of each operation in ms. An operation that is not in it takes 1 ms.
     starts : dict
         The start of each operation in ms.
     stuck : list of int
@@ -120,6 +162,7 @@ class Clock:
     """
 
     plans: Plans
+    takes: Mapping[str, float] = field(default_factory=dict)
     starts: dict[str, float] = field(default_factory=dict)
     stuck: list[int] = field(default_factory=list)
     waits: dict[int, list[tuple[Entry, float]]] = field(default_factory=dict)
@@ -140,7 +183,7 @@ class Clock:
         while entry := self._entry(rank):
             if entry[0].verb == "run":
                 self.starts[entry[0].op] = self._now[rank]
-                self._now[rank] += 1
+                self._now[rank] += self.takes.get(entry[0].op, 1.0)
             else:
                 met = [self._meets(rank, action) for action in self._left(rank)]
                 moved = moved or any(met)
@@ -490,6 +533,23 @@ def _runs_first(rounds: Rounds) -> None:
         rounds.run(op)
     for op in able:
         rounds.both(op)
+
+
+def _messages_first(rounds: Rounds) -> None:
+    able = rounds.able()
+    for op in able:
+        rounds.both(op)
+    for op in able:
+        rounds.run(op)
+
+
+def in_rounds(orders: list[str], needs: dict[str, str], rank: int) -> list[str]:
+    """Return the actions of one rank in a right program: in each round, first all messages in one common order, then the operations.
+
+    >>> in_rounds(["0F0 0B0", "1F0 1B0"], {"1F0": "0F0", "0B0": "1B0"}, 0)
+    ['run 0F0', 'send 0F0 to 1', 'receive 1B0 from 1', 'run 0B0']
+    """
+    return list(_by_rounds(_messages_first)(orders, needs)[rank])
 
 
 def _per_operation(rounds: Rounds) -> None:
