@@ -43,60 +43,6 @@
     send() {} // there is no answer, so a view knows that it has no kernel
   }
 
-  // ---- the setting of a view as words of a link ----
-
-  const NUMBER = /^-?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i;
-  const isText = (value) => typeof value === "string";
-  const isParts = (value) => value !== null && typeof value === "object" && !Array.isArray(value);
-
-  // [name, value] of every part of a setting. The parts of a trait that is an object have names of their own, such as chosen.p2p.
-  const partsOf = (state, names) =>
-    names.flatMap((name) => {
-      const value = state[name];
-      return isParts(value) ? Object.entries(value).map(([key, part]) => [`${name}.${key}`, part]) : [[name, value]];
-    });
-
-  // A list has semicolons between its items, and a list of one number ends with a semicolon.
-  function worded(value) {
-    if (!Array.isArray(value)) return String(value);
-    const items = value.map((item) => String(item).replaceAll("%", "%25").replaceAll(";", "%3B"));
-    return items.length === 1 && !isText(value[0]) ? `${items};` : items.join(";");
-  }
-
-  const numberIn = (word) => (NUMBER.test(word) && Number.isFinite(Number(word)) ? Number(word) : undefined);
-
-  function numbersIn(word) {
-    if (!word.includes(";")) return numberIn(word);
-    const numbers = word.replace(/;$/, "").split(";").map(numberIn);
-    return numbers.includes(undefined) ? undefined : numbers;
-  }
-
-  // The value of a word in the type of `sample`, which is the value that the author gave to this part. Undefined for other types. Where the
-  // author gave one number, null and a list of numbers are read, too; where the author left a text empty, a number; where null, anything.
-  function valueIn(word, sample) {
-    if (word === "null" && (sample === null || typeof sample === "number")) return null;
-    if (sample === null) return numbersIn(word) ?? word;
-    if (typeof sample === "boolean") return ["true", "false"].includes(word) ? word === "true" : undefined;
-    if (isText(sample)) return (sample ? undefined : numberIn(word)) ?? word;
-    if (!Array.isArray(sample) || !sample.every(isText)) return numbersIn(word);
-    return word ? word.split(";").map((item) => item.replaceAll("%3B", ";").replaceAll("%25", "%")) : [];
-  }
-
-  // The new values of the traits that a link sets, or a sentence that says what is wrong with the link. `made` has the author's values.
-  function settingIn(query, names, made, now) {
-    const samples = new Map(partsOf(made, names));
-    const setting = {};
-    for (const [name, word] of new URLSearchParams(query)) {
-      const known = [...samples.keys()].join(", ");
-      if (!samples.has(name)) return { fault: `The link sets \u201c${name}\u201d, but this view has only ${known}.` };
-      const value = valueIn(word, samples.get(name));
-      if (value === undefined) return { fault: `The link sets ${name} to \u201c${word}\u201d, which is a value of another type.` };
-      const [trait, ...key] = name.split(".");
-      setting[trait] = key.length ? { ...(setting[trait] ?? now[trait]), [key.join(".")]: value } : value;
-    }
-    return { setting };
-  }
-
   // ---- links ----
 
   const CALM = 300; // ms after the reader's last change, because browsers refuse to change the address very often
@@ -112,21 +58,22 @@
   // The page as a view knows it, in `model.page`. The model of a notebook has no page.
   class Page {
     constructor(place, view, several) {
-      Object.assign(this, { place, several, names: [], made: null, before: null, note: null, model: null });
+      Object.assign(this, { place, several, names: [], words: null, made: null, before: null, note: null, model: null });
       this.box = document.createElement("div");
       this.box.className = "live-widget";
       view.after(this.box);
     }
     // A view calls this before it draws. `names` are the traits of its setting; they get the values in the address if it names this view.
-    open(names) {
+    // `words` has the functions of the view's own script that read a setting from an address and write it.
+    open(names, words) {
       if (this.made) return; // a second view of the same model
-      this.names = names;
+      Object.assign(this, { names, words });
       this.made = { ...this.model.state };
       this.take();
     }
     take() {
       if (!this.made || asked()?.place !== this.place) return;
-      const { setting, fault } = settingIn(asked().query, this.names, this.made, this.model.state);
+      const { setting, fault } = this.words.settingIn(asked().query, this.names, this.made, this.model.state);
       if (fault) return this.say(fault + UNCHANGED);
       this.before = Object.fromEntries(Object.keys(setting).map((name) => [name, this.model.get(name)]));
       this.model.set(setting);
@@ -143,9 +90,7 @@
     }
     // The address of the page with the present setting.
     link() {
-      const words = new URLSearchParams(partsOf(this.model.state, this.names).map(([name, value]) => [name, worded(value)]));
-      const readable = String(words).replace(/%(2C|2F|3A|3B|40)/g, decodeURIComponent); // a fragment may have , / : ; @
-      return `${location.href.split("#")[0]}#view${this.place}?${readable}`;
+      return `${location.href.split("#")[0]}#view${this.place}?${this.words.queryOf(this.model.state, this.names)}`;
     }
     // The address follows what the reader changes.
     follow() {

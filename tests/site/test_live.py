@@ -14,7 +14,7 @@ from accessibility import violations
 from browser import PATIENCE
 from cases import in_turn
 from missing import here
-from nbformat.v4 import new_code_cell, new_notebook
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 from notebook_server import CONNECTED, ask, stop_kernels
 from playwright.sync_api import Browser, BrowserContext, Locator, Page, expect
 from visits import in_order
@@ -34,6 +34,11 @@ CELLS = [
     'bet.answer = "neither"',
 ]
 SHOWN, PRINTED, SET, ASKED, REVEALED, ANSWERED = range(6)
+LINKS = """## A view and its links
+
+[one](#view?devices=2&microbatches=8&p2p=0), [two](#view?p2p=many)
+
+## The next section"""
 RUN = """async (cell) => {
   jupyterapp.shell.currentWidget.content.activeCellIndex = cell;
   await jupyterapp.commands.execute("notebook:run-cell");
@@ -58,7 +63,8 @@ def run(page: Page, cell: int) -> Locator:
 def notebook(lab_context: BrowserContext, lab_server: tuple[str, Path]) -> Iterator[tuple[Page, str]]:
     warnings: list[str] = []
     address, root = lab_server
-    (root / "live.ipynb").write_text(nbformat.writes(new_notebook(cells=[new_code_cell(source) for source in CELLS])), encoding="utf-8")
+    cells = [*map(new_code_cell, CELLS), new_markdown_cell(LINKS)]
+    (root / "live.ipynb").write_text(nbformat.writes(new_notebook(cells=cells)), encoding="utf-8")
     kernel = {"path": "live.ipynb", "name": "live.ipynb", "type": "notebook", "kernel": {"name": "python3"}}
     ask(f"{address}/api/sessions", "POST", kernel)  # with this, the page does not ask which kernel to start
     page = lab_context.new_page()
@@ -138,6 +144,16 @@ def the_view_follows_python(page: Page, address: str, explorer: Locator) -> None
     expect(rows(explorer)).to_have_text([re.compile(f"^GPipe{makespan:.6g}")])
     expect(explorer.get_by_role("spinbutton", name="Devices")).to_have_value("12")
     expect(explorer.get_by_role("spinbutton", name="Latency, ms")).to_have_value("0.5")
+
+
+def a_link_in_the_text_sets_the_view(page: Page, address: str, explorer: Locator) -> None:
+    explorer.get_by_label("Schedule").select_option("gpipe")
+    page.get_by_role("link", name="one").click()
+    expect(rows(explorer)).to_have_text([re.compile(f"^GPipe{formulas.gpipe_makespan(2, 8, 1, 2):.6g}")])
+    page.get_by_role("link", name="two").click()
+    expect(explorer.get_by_text("The link sets p2p to \u201cmany\u201d, which is a value of another type.")).to_be_visible()
+    expect(explorer.get_by_role("spinbutton", name="Devices")).to_have_value("2")
+    assert "#view" not in page.url
 
 
 def a_wrong_value_is_told_beside_its_field_and_changes_nothing(page: Page, address: str, explorer: Locator) -> None:
@@ -245,6 +261,7 @@ def test_a_notebook_with_a_kernel(notebook: tuple[Page, str]) -> None:
         any_setting_is_computed_by_the_kernel,
         python_follows_the_view,
         the_view_follows_python,
+        a_link_in_the_text_sets_the_view,
         a_wrong_value_is_told_beside_its_field_and_changes_nothing,
         letters_and_negative_latencies_are_told_too,
         arrow_keys_step_through_the_values,

@@ -18,7 +18,7 @@ from profiles import examples
 from test_views import MAKE
 from visits import as_new, in_order
 
-from hybridlab.widgets import Bet, MeshView
+from hybridlab.widgets import Bet, MeshView, scripts
 
 Together = Callable[..., Page]
 Alone = Callable[[Any], Locator]
@@ -39,10 +39,11 @@ CONTROLS = """(root) => [...root.querySelectorAll(".fields :is(select:not([aria-
   .map((each) => each.type === "checkbox" ? each.checked : each.value)"""
 UNCHANGED = "The view is as it was without the link."
 # a model of a view of no class of this project, with a value of every type, and a script that shows what it gets
-PROBE = """
+PROBE = (scripts.HERE / "setting.js").read_text(encoding="utf-8").replace("export ", "")
+PROBE += """
 function render({ model, el }) {
   const names = ["number", "text", "empty", "flag", "numbers", "texts", "nothing", "parts"];
-  model.page.open(names);
+  model.page.open(names, { queryOf, settingIn });
   const box = document.createElement("pre");
   const show = () => (box.textContent = JSON.stringify(names.map((name) => model.get(name))));
   for (const name of names) model.on(`change:${name}`, show);
