@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from hybridlab import BF16, FP16, FP32, INT8, WireFormat
+from hybridlab import BF16, E4M3, FP16, FP32, INT4, INT8, WireFormat
 
 Ring = Callable[..., Any]
 Floats = npt.NDArray[np.float64]
@@ -18,6 +18,10 @@ FORMATS = (
     WireFormat("INT8", block=4),
     WireFormat("INT8", block=4, scale="FP16"),
     WireFormat("INT8", stochastic=True),
+    INT4,
+    WireFormat("INT4", block=3),
+    E4M3,
+    WireFormat("E5M2", block=4, scale="FP16"),
 )
 
 
@@ -32,11 +36,13 @@ def rng() -> np.random.Generator:
 def lost(messages: Floats, wire: WireFormat) -> Floats:
     """Return the largest error of each number when a message with magnitudes up to ``messages`` is rounded once."""
     if wire.roundoff is not None:
-        return messages * wire.roundoff + 2.0**-25  # half the distance between two neighbouring subnormal numbers in FP16
+        # half the distance between two neighbouring subnormal numbers, in E4M3 times the scale, or in FP16
+        smallest = messages.max(initial=0) * 2.0**-18 if wire.coding.scaled else 2.0**-25
+        return messages * wire.roundoff * (1 + 2.0**-15) + smallest
     steps = np.empty_like(messages)
     for start in range(0, messages.size, wire.block or max(messages.size, 1)):
         part = slice(start, start + (wire.block or messages.size))
-        steps[part] = messages[part].max() / 127
+        steps[part] = messages[part].max() / {"INT8": 127, "INT4": 7}[wire.name]
     slack = 1 + 2.0**-9 if wire.scale == "FP16" else 1 + 2.0**-20  # because the scale is rounded up
     return steps * slack * (1.0 if wire.stochastic else 0.5) + 2.0**-24
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from profiles import examples
 from strategies import Size, crossing_orders, sizes
 
-from hybridlab import BF16, FP16, FP32, INT8, REGISTRY, Costs, HybridLabError, Op, Schedule, WireFormat, build, simulate
+from hybridlab import BF16, E4M3, E5M2, FP16, FP32, INT4, INT8, REGISTRY, Costs, HybridLabError, Op, Schedule, WireFormat, build, simulate
 from hybridlab.arrays import Floats
 from hybridlab.collectives import ring_all_reduce
 from hybridlab.training import DataSet, Executor, Network, Trained, digits, in_running_order, loss_and_gradient, train, train_alone
@@ -19,7 +19,18 @@ from hybridlab.training import stages as stages_module
 from hybridlab.training import training as training_module
 from hybridlab.training.alone import generators
 
-WIRES = (FP32, FP16, BF16, INT8, WireFormat("INT8", block=64), WireFormat("INT8", stochastic=True))
+WIRES = (
+    FP32,
+    FP16,
+    BF16,
+    INT8,
+    WireFormat("INT8", block=64),
+    WireFormat("INT8", stochastic=True),
+    INT4,
+    WireFormat("INT4", block=3),
+    E4M3,
+    E5M2,
+)
 
 
 def schedules(devices: int, microbatches: int) -> list[Schedule]:

@@ -14,17 +14,17 @@ from failing_work import Echo
 from numpy.testing import assert_array_equal
 from small_data import CLASSES, FEATURES, small_data
 
-from hybridlab import FP16, FP32, INT8, REGISTRY, Costs, HybridLabError, Schedule, WireFormat, build, hybrid_step, simulate
+from hybridlab import E4M3, FP16, FP32, INT4, INT8, REGISTRY, Costs, HybridLabError, Schedule, WireFormat, build, hybrid_step, simulate
 from hybridlab.collectives import ring_all_reduce
 from hybridlab.collectives.one_rank import average_in_place
 from hybridlab.engines import Group, RunResult, TrainingWork, run, trained_weights
 from hybridlab.training import Network, train
 
-WIRES = {"FP32": FP32, "FP16": FP16, "INT8": INT8, "INT8 in blocks": WireFormat("INT8", block=64)}
+WIRES = {"FP32": FP32, "FP16": FP16, "INT8": INT8, "INT8 in blocks": WireFormat("INT8", block=64), "INT4": INT4, "E4M3": E4M3}
 SIZES = [(2, 1), (2, 2), (4, 2)]  # devices of a pipeline, replicas
 BATCH, STEPS = 64, 3
 ALL = [(name, size, wire) for name in sorted(REGISTRY) for size in SIZES for wire in WIRES]
-SOME = [case for place, case in enumerate(ALL) if place % 7 == 0]  # 7 has no factor of 12, so each size and format comes
+SOME = [case for place, case in enumerate(ALL) if place % 7 == 0]  # 7 has no factor of 18, so each size and format comes
 processes = [pytest.param("mpi", id="mpi"), pytest.param("torch", id="torch", marks=[pytest.mark.torch, pytest.mark.slow])]
 engines = pytest.mark.parametrize("engine", ["threads", *processes], indirect=True)
 
