@@ -162,11 +162,15 @@ class WireFormat:
             numbers = quotients_of(numbers, scales, self.block)
             if self.stochastic and rng is not None:
                 _round_at_random(numbers, rng, self.coding.largest)
-        with np.errstate(over="ignore"):  # infinite codes are refused below
-            codes = self.coding.encode(numbers)
-        if not self.coding.scaled and not np.isfinite(self.coding.decode(codes)).all():
+        elif not self._fit(numbers):
             raise _cannot_carry(numbers, self)
-        return Packet(self, readonly(codes), scales)
+        return Packet(self, readonly(self.coding.encode(numbers)), scales)
+
+    def _fit(self, numbers: Real) -> bool:
+        """Return whether a format without a scale can carry all numbers: whether the smallest and the largest stay finite."""
+        ends = np.array([numbers.min(initial=0), numbers.max(initial=0)])
+        with np.errstate(over="ignore"):
+            return bool(np.isfinite(self.coding.decode(self.coding.encode(ends))).all())
 
     def decode(self, packet: Packet) -> Single:
         """Return the numbers of a message in this format as float32, shape (n,). Equal messages give bitwise equal numbers.
@@ -302,7 +306,8 @@ class Coding:
     largest : float
         The largest number without a scale.
     encode : callable
-        It takes numbers that are not larger than ``largest``, rounds them to the nearest codes, and returns the codes.
+        It takes numbers that are not larger than ``largest``, rounds them to the nearest codes, and returns the codes. With a scale, the
+        numbers are quotients, which it may overwrite.
     decode : callable
         It takes codes and returns the numbers as a new array.
     roundoff : float or None
@@ -341,7 +346,7 @@ def _from_bfloat16(codes: Codes) -> Single:
 
 
 def _to_int8(numbers: Real) -> npt.NDArray[np.int8]:
-    return np.rint(numbers).astype(np.int8)
+    return np.rint(numbers, out=numbers).astype(np.int8)
 
 
 NO_NUMBER = -8  # the code that INT4 does not use; it fills the last byte of a message with an odd count of numbers
@@ -374,8 +379,8 @@ def _fp8(exponent: int, mantissa: int, largest: float) -> Coding:
         single = numbers.astype(np.float32, copy=False)
         # Let 2^e be the power of two below a number. The last bit of the float32 sum of the number and 2^(e + drop) is worth
         # 2^(e - mantissa), so the addition rounds the number as the format does. The lowest bits of the sum count how often
-        # 2^(e - mantissa) goes into the number, and the exponent of the sum gives e. The code is this count, plus e - lowest before the bits
-        # of the mantissa.
+        # 2^(e - mantissa) goes into the number, and the exponent of the sum gives e. The code is this count, plus e - lowest
+        # before the bits of the mantissa.
         powers = np.maximum(single.view(np.uint32) & np.uint32(0x7F800000), np.uint32(127 + lowest << 23)) + np.uint32(drop << 23)
         sums = (np.abs(single) + powers.view(np.float32)).view(np.uint32)
         codes: npt.NDArray[np.uint8] = (sums + (sums >> drop)).astype(np.uint8)
