@@ -1,6 +1,6 @@
 """Real training of a small network: on one device, and on K stages x D replicas in the order of a schedule.
 
-- ``digits`` and ``words`` return data, and ``Network`` has the layers.
+- ``digits`` and ``random_text`` return data, and ``Network`` has the layers.
 - ``train_alone`` trains on one device. Its result is the reference for training on many devices.
 - ``train`` trains on many devices. The ``Executor`` runs the operations of a schedule one by one. Your own function can replace it: such a
   function calls the ``stage_functions``. A ring all-reduce averages the gradients; a wire format encodes its messages.
@@ -9,7 +9,7 @@
 
 from hybridlab.training.accuracy import AccuracyRow, AccuracyTable, accuracy_check
 from hybridlab.training.alone import Trained, TrainedAlone, loss_and_gradient, train_alone
-from hybridlab.training.data import DataSet, batches, digits, words
+from hybridlab.training.data import DataSet, batches, digits, random_text
 from hybridlab.training.executor import Executor
 from hybridlab.training.network import Layer, Network
 from hybridlab.training.stages import Activations, stage_functions
@@ -30,8 +30,8 @@ __all__ = [
     "digits",
     "in_running_order",
     "loss_and_gradient",
+    "random_text",
     "stage_functions",
     "train",
     "train_alone",
-    "words",
 ]

@@ -106,7 +106,7 @@ def accuracy_check(
     network, steps, learning_rate
         As for :func:`train_alone` and :func:`train`.
     data : callable
-        ``data(seed)`` returns the data of a seed: :func:`digits` or :func:`words`.
+        ``data(seed)`` returns the data of a seed: :func:`digits` or :func:`random_text`.
     batch : int, optional
         Number of samples in a global batch. It must be a multiple of (replicas x microbatches). None means the largest multiple up to 128,
         or the smallest multiple if all are above 128.
@@ -138,7 +138,7 @@ def accuracy_check(
     if not pairs or not checked_seeds:
         raise HybridLabError("an accuracy check needs at least one format and one seed", "empty")
     if not callable(data):
-        raise HybridLabError(f"data must be a function of the seed, such as digits or words, not {short_repr(data)}", "wrong-type")
+        raise HybridLabError(f"data must be a function of the seed, such as digits or random_text, not {short_repr(data)}", "wrong-type")
     if progress is not None and not callable(progress):
         raise HybridLabError(
             f"progress must be None or a function of two numbers (runs done, total runs), not {short_repr(progress)}",

@@ -94,7 +94,7 @@ def digits(seed: int = 0) -> DataSet:
     return DataSet(images[train], labels[train], images[held_out], labels[held_out])
 
 
-def words(seed: int = 0) -> DataSet:
+def random_text(seed: int = 0) -> DataSet:
     """Return a random text in which a network can learn to predict the next word: 8,000 words to train on and 1,500 held out.
 
     There are 128 different words. As in real texts, their frequencies follow Zipf's law: the n-th most frequent word comes with a
@@ -113,7 +113,7 @@ def words(seed: int = 0) -> DataSet:
 
     Examples
     --------
-    >>> words()
+    >>> random_text()
     <DataSet: 8,000 to train on, 1,500 held out, 128 features, 128 classes>
     """
     rng = np.random.default_rng(whole_number(seed, "seed", at_least=0))

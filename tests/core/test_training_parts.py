@@ -21,16 +21,16 @@ from hybridlab.training import (
     digits,
     in_running_order,
     loss_and_gradient,
+    random_text,
     train,
     train_alone,
-    words,
 )
 from hybridlab.training import data as data_module
 
 
 def test_the_words_of_a_text_follow_zipfs_law_and_their_usual_next_words() -> None:
     for seed in (0, 1):
-        text = words(seed)
+        text = random_text(seed)
         word = np.append(text.inputs.argmax(axis=1), text.held_out_inputs.argmax(axis=1))
         following = np.append(text.labels, text.held_out_labels)
         assert (np.append(text.inputs, text.held_out_inputs, axis=0).sum(axis=1) == 1).all()
@@ -302,7 +302,7 @@ MEETING = "0F0 2F1 2B1 0B0\n1F1 1F0 1B1 1B0\n0F1 2F0 2B0 0B1"  # two paths that 
         (lambda: accuracy_check(build("1f1b", 2, 4), 2, formats=[]), "empty", ["one format and one seed"]),
         (lambda: accuracy_check(build("1f1b", 2, 4), 2, formats=[(FP16, False)], seeds=[]), "empty", ["one format and one seed"]),
         (lambda: accuracy_check(build("1f1b", 2, 4), 2, progress=3), "wrong-type", ["progress", "runs"]),  # type: ignore[arg-type]
-        (lambda: accuracy_check(build("1f1b", 2, 4), 2, data=words()), "wrong-type", ["data", "DataSet"]),  # type: ignore[arg-type]
+        (lambda: accuracy_check(build("1f1b", 2, 4), 2, data=random_text()), "wrong-type", ["data", "DataSet"]),  # type: ignore[arg-type]
         (lambda: train_alone(progress=3), "wrong-type", ["progress", "steps"]),  # type: ignore[arg-type]
         (lambda: accuracy_check(build("1f1b", 2, 4), 2, seeds=3), "not-a-list", ["seeds"]),  # type: ignore[arg-type]
         (lambda: next(batches(10, 11, 1, RNG)), "too-large", ["batch", 11, 10]),

@@ -220,7 +220,7 @@ def a_wire_format_on_a_budget(answer: object) -> Feedback:
         coarse = wire.coding.scaled and wire.name != "INT8"
         codes.append("too-coarse" if coarse else "ring-rounds-too-often" if algorithm == "ring" else "blocks-too-large")
         why = (
-            f"a number in {wire.name} has {wire.coding.bits} bits, too few for this error"
+            f"{wire.name} rounds too coarsely, with any block for which the bytes suffice"
             if coarse
             else "a ring of 32 ranks rounds its sums 31 times and the finished chunks once more"
             if algorithm == "ring"
