@@ -23,7 +23,7 @@ from hybridlab.course.tasks import TASKS, check
 from hybridlab.schedule import Op
 
 PUZZLE_OF = {"lab17.t1": "two-devices", "lab17.t2": "little-memory"}
-PUZZLE_OF |= {"lab19.t1": "one-more-activation", "lab19.t2": "unequal-devices"}  # their judge is the same
+PUZZLE_OF |= {"lab19.t1": "one-more-activation", "lab19.t3": "unequal-devices"}  # their judge is the same
 each_puzzle = in_turn("key", PUZZLE_OF)
 # As in the folded cells of the lab, with the labels, and with another place for some operations.
 SHORTEST_2 = "0F0 0F1 0B0 0F2 0B1 0B2\n1F0 1B0 1F1 1B1 1F2 1B2"

@@ -11,7 +11,7 @@ from hybridlab.errors import InvalidSchedule
 from hybridlab.schedule import Op, Schedule
 
 
-def prompt(name: str) -> str:
+def prompt_of_puzzle(name: str) -> str:
     """Return what to hand in for a puzzle, in one sentence."""
     puzzle = PUZZLES[name]
     sizes = f"{puzzle.devices} devices and {puzzle.microbatches} microbatches"
@@ -19,7 +19,7 @@ def prompt(name: str) -> str:
     return f"write an order of {sizes}, one line a device, that {room} and is as short as the shortest order"
 
 
-def partial_credit(name: str) -> list[PartialCredit]:
+def credit_of_puzzle(name: str) -> list[PartialCredit]:
     """Return the partial credit of a puzzle. An order that can run earns one share of the points, and each further goal one equal share."""
     _, _, *higher = PUZZLES[name].goals
     share = 1 / (1 + len(higher))
@@ -27,7 +27,7 @@ def partial_credit(name: str) -> list[PartialCredit]:
     return [PartialCredit(reached[place], share * (place + 1), (f"misses-{goal.name}",)) for place, goal in enumerate(higher)]
 
 
-def judge_order(answer: Any, name: str) -> Feedback:
+def judge_puzzle(answer: Any, name: str) -> Feedback:
     """Return the feedback on an order: the goals of the puzzle that the order reaches, and what is missing for the next goal."""
     orders, puzzle = require_orders(answer), PUZZLES[name]
     standing = puzzle.judge("\n".join(f"device {device}: {' '.join(map(str, order))}" for device, order in enumerate(orders)))

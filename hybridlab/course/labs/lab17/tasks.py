@@ -5,19 +5,19 @@ from typing import Any
 from hybridlab.course.checking.builds import build_task
 from hybridlab.course.checking.checking import Feedback, task
 from hybridlab.course.labs.lab17.bounds import EXAMPLES, MISTAKES, TWISTS, Times, judge_bound, read_time, steps_to_bound
-from hybridlab.course.labs.lab17.orders import judge_order, partial_credit, prompt
+from hybridlab.course.labs.lab17.orders import credit_of_puzzle, judge_puzzle, prompt_of_puzzle
 
 
-@task("lab17.t1", title="Two devices", prompt=prompt("two-devices"), points=2, partial_credit=partial_credit("two-devices"))
+@task("lab17.t1", title="Two devices", prompt=prompt_of_puzzle("two-devices"), points=2, partial_credit=credit_of_puzzle("two-devices"))
 def two_devices(answer: Any) -> Feedback:
     """Judge an order for the puzzle with two devices."""
-    return judge_order(answer, "two-devices")
+    return judge_puzzle(answer, "two-devices")
 
 
-@task("lab17.t2", title="Less memory", prompt=prompt("little-memory"), points=3, partial_credit=partial_credit("little-memory"))
+@task("lab17.t2", title="Less memory", prompt=prompt_of_puzzle("little-memory"), points=3, partial_credit=credit_of_puzzle("little-memory"))
 def less_memory(answer: Any) -> Feedback:
     """Judge an order for the puzzle with little memory."""
-    return judge_order(answer, "little-memory")
+    return judge_puzzle(answer, "little-memory")
 
 
 @build_task(

@@ -7,19 +7,19 @@ import numpy as np
 
 from hybridlab.course.checking.checking import Feedback, task
 from hybridlab.course.checking.questions import Number, Question, number_task
-from hybridlab.course.labs.lab17.orders import judge_order, partial_credit, prompt
+from hybridlab.course.labs.lab17.orders import credit_of_puzzle, judge_puzzle, prompt_of_puzzle
 
 
 @task(
     "lab19.t1",
     title="One activation more",
-    prompt=prompt("one-more-activation"),
+    prompt=prompt_of_puzzle("one-more-activation"),
     points=4,
-    partial_credit=partial_credit("one-more-activation"),
+    partial_credit=credit_of_puzzle("one-more-activation"),
 )
 def one_activation_more(answer: Any) -> Feedback:
     """Judge an order for the puzzle with one activation more than ZB-H1 needs."""
-    return judge_order(answer, "one-more-activation")
+    return judge_puzzle(answer, "one-more-activation")
 
 
 @number_task(
@@ -80,10 +80,10 @@ def the_device_that_decides(first: int = 8, microbatches: int = 6, latency: int 
 @task(
     "lab19.t3",
     title="Unequal devices",
-    prompt=prompt("unequal-devices"),
+    prompt=prompt_of_puzzle("unequal-devices"),
     points=5,
-    partial_credit=partial_credit("unequal-devices"),
+    partial_credit=credit_of_puzzle("unequal-devices"),
 )
 def unequal_devices(answer: Any) -> Feedback:
     """Judge an order for the puzzle with unequal devices."""
-    return judge_order(answer, "unequal-devices")
+    return judge_puzzle(answer, "unequal-devices")
