@@ -15,7 +15,7 @@ from hybridlab.checks import checked_text, counted, item_of, short_repr, whole_n
 from hybridlab.errors import HybridLabError
 from hybridlab.schedule.grid import checked_slots, devices_of, rows_of, sources_come_first
 from hybridlab.schedule.ops import KINDS, B, F, Op
-from hybridlab.schedule.text import Turns, communication_in_csv, join_csv, join_text, read_orders, split_csv, split_text
+from hybridlab.schedule.text import Turns, communication_in_csv, join_csv, join_text, read_orders, split_csv, turns_in
 from hybridlab.schedule.validation import slots_of
 
 Walk = tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...], tuple[int, ...]]
@@ -340,22 +340,28 @@ class Schedule(Operations):
         return hash(self._key())
 
     @classmethod
-    def parse(cls, text: str, name: str = "parsed") -> "Schedule":
-        """Return the schedule that ``text`` describes.
+    def parse(cls, orders: Any, name: str = "parsed") -> "Schedule":
+        """Return the schedule with these orders, in any form that people or programs write.
 
         Parameters
         ----------
-        text : str
-            One line for each device, such as ``device 0: 0F0 0B0``. The label ``device 0:`` may be left out.
+        orders : str, sequence, mapping or Schedule
+            A text with one line for each device, such as ``device 0: 0F0 0B0``, where the label ``device 0:`` may be left out; a list of
+            such lines; or lists of operations, such as ``[["0F0", "0B0"]]``.
         name : str
             The schedule's name.
 
         Raises
         ------
         InvalidSchedule, Deadlock
-            The text cannot be read, or its orders cannot run: see :class:`Schedule`.
+            The orders cannot be read, or they cannot run: see :class:`Schedule`.
+
+        Examples
+        --------
+        >>> Schedule.parse("0F0 0B0") == Schedule.parse(["0F0 0B0"]) == Schedule.parse([["0F0", "0B0"]])
+        True
         """
-        return cls(name, split_text(text))
+        return cls(name, orders.turns if isinstance(orders, Schedule) else turns_in(orders))
 
     def to_csv(self) -> str:
         """Return a CSV text that torch.distributed.pipelining can read, with one line of operations for each device."""

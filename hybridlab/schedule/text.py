@@ -2,7 +2,10 @@
 
 import re
 from collections import Counter
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
 
 from hybridlab.checks import short_repr
 from hybridlab.errors import HybridLabError, InvalidSchedule
@@ -130,6 +133,37 @@ def split_text(text: str) -> Turns:
             raise InvalidSchedule(message, "wrong-device-number")
         orders.append(_split_line(number, line, label.end() if label else 0, re.compile(_IN_BRACKETS + r"\S+")))
     return _require_lines(orders)
+
+
+def turns_in(orders: Any) -> Turns:
+    """Return orders in any form that people write as turns.
+
+    Parameters
+    ----------
+    orders : str, sequence or mapping
+        A text with a line of operations for each device, as in :func:`split_text`; a sequence of such lines; a sequence of sequences, as in
+        :func:`read_orders`; or a mapping of lines or of sequences. In lines, commas separate operations as blanks do. A text with the word
+        OVERLAP is in the format of :func:`split_csv`.
+
+    Raises
+    ------
+    InvalidSchedule
+        The value has none of these forms (``not-a-list``), or a word is not an operation.
+
+    Examples
+    --------
+    >>> turns_in(["device 0: 0F0, 0B0", "1F0 1B0"]) == turns_in([["0F0", "0B0"], ["1F0", "1B0"]])
+    True
+    """
+    lines = orders.values() if isinstance(orders, Mapping) else orders.tolist() if isinstance(orders, np.ndarray) else orders
+    if isinstance(lines, (bytes, set, frozenset)) or not isinstance(lines, Iterable):
+        wanted = "orders must have a line of operations for each device, such as ['0F0 0B0', '1F0 1B0']"
+        raise InvalidSchedule(f"{wanted}, not {short_repr(orders)}", "not-a-list")
+    lines = lines if isinstance(lines, str) else list(lines)
+    if not all(isinstance(line, str) for line in lines):  # a text consists of texts
+        return read_orders([line.split(":")[-1].replace(",", " ").split() if isinstance(line, str) else line for line in lines])
+    text = lines if isinstance(lines, str) else "\n".join(lines)
+    return split_csv(text) if "OVERLAP" in text else split_text(text.replace(",", " "))
 
 
 def split_csv(text: str) -> Turns:

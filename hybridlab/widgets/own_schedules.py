@@ -1,16 +1,13 @@
 """The schedules that a timeline explorer offers: those of the registry, and functions that return orders."""
 
 import inspect
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
-
-import numpy as np
 
 from hybridlab.checks import counted, short_repr
 from hybridlab.errors import HybridLabError, InvalidSchedule, UnsupportedSize
 from hybridlab.schedule import Problem, Schedule
-from hybridlab.schedule.text import Turns, read_orders, split_csv, split_text
 from hybridlab.schedules import REGISTRY, Family, build, known_schedule
 from hybridlab.widgets.choices import one_or_several, schedule_names
 from hybridlab.widgets.measured_data import SUFFIX
@@ -84,13 +81,12 @@ class OwnSchedule:
             return too_many
         try:
             result = self.function(*size) if self.chunk_step else self.function(devices, microbatches)
-            turns = _turns_of(result)
-            return f"{self._must_return}, not {short_repr(result)}" if turns is None else self._fitting(Schedule(self.name, turns), size)
+            return self._fitting(Schedule.parse(result, self.name), size)
         except InvalidSchedule as why:
             problem = next(iter(why.problems), None)
             if isinstance(problem, Problem):
                 return f"the orders of {self.name!r} cannot run: {problem.sentence}"
-            return f"{self._must_return}, but {_in_one_line(why)}"
+            return f"{self._must_return}, {f'not {short_repr(result)}' if why.code == 'not-a-list' else f'but {_in_one_line(why)}'}"
         except Exception as why:  # a student's function can raise any error, and the view shows it as the reason
             return f"the function of {self.name!r} raises {': '.join(filter(None, (type(why).__name__, _in_one_line(why))))}"
 
@@ -190,21 +186,6 @@ def _takes_chunks(name: str, function: Callable[..., Any]) -> bool:
         wanted = "(devices, microbatches) or (devices, microbatches, chunks)"
         raise HybridLabError(f"the function of {name!r} must take {wanted}, not {signature}", "wrong-type") from None
     return chunks
-
-
-def _turns_of(result: Any) -> Turns | None:
-    """Return the turns of each device that a function has returned in one of several forms, or None for a result without an order."""
-    if isinstance(result, Schedule):
-        return result.turns
-    lines = result.values() if isinstance(result, Mapping) else result.tolist() if isinstance(result, np.ndarray) else result
-    if isinstance(lines, (bytes, set, frozenset)) or not isinstance(lines, Iterable):
-        return None
-    lines = lines if isinstance(lines, str) else list(lines)
-    if all(isinstance(line, str) for line in lines):  # also if ``lines`` is a text
-        text = lines if isinstance(lines, str) else "\n".join(lines)
-        # Only the CSV format has the word OVERLAP. In the other format commas separate operations, as spaces do.
-        return split_csv(text) if "OVERLAP" in text else split_text(text.replace(",", " "))
-    return read_orders([line.split(":")[-1].split() if isinstance(line, str) else line for line in lines])
 
 
 def _in_one_line(why: Exception) -> str:

@@ -220,9 +220,16 @@ def test_the_colon_after_a_device_may_be_forgotten() -> None:
     assert Schedule.parse("device 0 0F0 0B0\nDevice 1 : 1F0 1B0") == Schedule.parse("0F0 0B0\n1F0 1B0")
 
 
-def test_only_text_is_read_as_text() -> None:
-    with refusal("not-text", "not 3", kind=InvalidSchedule):
-        Schedule.parse(3)  # type: ignore[arg-type]
+def test_orders_of_every_form_are_read() -> None:
+    lines = ["0F0 0B0", "1F0 1B0"]
+    lists = [line.split() for line in lines]
+    right = Schedule("parsed", lists)
+    forms = ("\n".join(lines), lines, tuple(lines), lists, np.array(lists), dict(enumerate(lines)), ["device 0: 0F0, 0B0", lists[1]])
+    for orders in (*forms, right, right.to_csv(), (line for line in lines)):
+        assert Schedule.parse(orders) == right, orders
+    for wrong in (3, None, {"0F0 0B0"}, b"0F0 0B0"):
+        with refusal("not-a-list", "such as ['0F0 0B0', '1F0 1B0']", kind=InvalidSchedule):
+            Schedule.parse(wrong)
 
 
 @in_turn(

@@ -15,7 +15,7 @@ from hybridlab.errors import HybridLabError
 from hybridlab.mesh import Place
 from hybridlab.planner import Plan
 from hybridlab.schedule import Op, Schedule
-from hybridlab.schedule.text import read_orders, split_csv, split_text
+from hybridlab.schedule.text import turns_in
 
 LONGEST_TEXT = 20_000  # the most characters in a text
 MOST_VALUES = 1_000  # the most values in one list or dict
@@ -241,21 +241,12 @@ def require_orders(value: Any) -> Orders:
     >>> require_orders(["0F0 0B0", ["1F0", "1B0"]]) == require_orders("DEVICE 0: 0F0 0B0\n1F0 1B0")
     True
     """
-    if isinstance(value, dict):
-        value = list(value.values())
-    if isinstance(value, Unordered) or not isinstance(value, (str, list)):
+    if isinstance(value, Unordered) or not isinstance(value, (str, list, dict)):
         raise HybridLabError(
             f"the answer has one line of operations for each device, such as {EXAMPLE_ORDER!r}, and is not {short_repr(value)}",
             "not-a-list",
         )
-    if isinstance(value, list) and all(isinstance(line, str) and (len(line.split()) != 1 or ":" in line) for line in value):
-        value = "\n".join(value)
-    if isinstance(value, str):
-        # Only the CSV format has the word OVERLAP. In the other format commas separate operations, as spaces do.
-        turns = split_csv(value) if "OVERLAP" in value else split_text(value.replace(",", " "))
-    else:
-        turns = read_orders([line.split(":")[-1].split() if isinstance(line, str) else line for line in value])
-    return tuple(tuple(op for turn in order for op in turn) for order in turns)
+    return tuple(tuple(op for turn in order for op in turn) for order in turns_in(value))
 
 
 def near(value: Numbers, truth: Numbers, within: float = 0.0, relative: float = 0.0) -> bool:

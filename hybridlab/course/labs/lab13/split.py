@@ -91,7 +91,7 @@ goal_lines = _cut(_delayed())
 
 @lru_cache(64)  # the public cases are judged many times
 def _goal_of(lines: tuple[str, ...], late: tuple[int, ...]) -> Timeline:
-    return simulate(Schedule.parse("\n".join(goal_lines(list(lines), list(late)))), COSTS)
+    return simulate(Schedule.parse(goal_lines(list(lines), list(late))), COSTS)
 
 
 def judge_split(orders: Orders, lines: Sequence[str], late: Sequence[int]) -> Feedback:

@@ -57,17 +57,17 @@ RUNS = [
 ]
 
 
-def step_of(name: str, sizes: tuple[int, int, int], forward: Any, backward: Any, latency: float) -> Step:
+def slowed_step(name: str, sizes: tuple[int, int, int], forward: Any, backward: Any, latency: float) -> Step:
     """Return the step of a schedule without and with latency, and a critical path of the step with latency.
 
-    >>> step_of("1f1b", (2, 1, 1), 1, 2, 0.5)[-1]
+    >>> slowed_step("1f1b", (2, 1, 1), 1, 2, 0.5)[-1]
     ['0F0', '1F0', '1B0', '0B0']
     """
     free, late = (simulate(build(name, *sizes), Costs(forward=forward, backward=backward, p2p=p2p)) for p2p in (0.0, latency))
     return free.to_rows(), late.to_rows(), [str(operation.op) for operation in late.breakdown().critical_path]
 
 
-def steps_of_many_kinds(rng: np.random.Generator) -> Iterator[Case]:
+def slowed_steps_of_many_kinds(rng: np.random.Generator) -> Iterator[Case]:
     """Yield steps from one device and one microbatch up. The devices have different speeds in two of three steps."""
     for place, (name, devices, microbatches, chunks, latency) in enumerate(RUNS):
         forward, backward = (rng.integers(2, 9, devices if place % 3 else 1) / 2 for _ in range(2))
@@ -75,7 +75,7 @@ def steps_of_many_kinds(rng: np.random.Generator) -> Iterator[Case]:
         each = f" with {chunks} chunks each" if chunks > 1 else ""
         sizes = f"{counted(devices, 'device')}{each} and {counted(microbatches, 'microbatch')}"
         words = f"{REGISTRY[name].title} on {sizes}, latency {latency:g} ms"
-        yield Case(step_of(name, (devices, microbatches, chunks), *times, float(latency)), words)
+        yield Case(slowed_step(name, (devices, microbatches, chunks), *times, float(latency)), words)
 
 
 def read_slowed(result: Any) -> Slowed:
@@ -100,9 +100,9 @@ def read_slowed(result: Any) -> Slowed:
 def judge_slowed(slowed: Slowed, free: Rows, late: Rows, path: list[str]) -> Feedback:
     """Judge the two values of the student's result for one step: the ms by which the latency lengthens the step, and the messages."""
     longer, messages = slowed
-    if not near(longer, makespan(late) - makespan(free), ROUNDING):
-        steps = f"the step takes {makespan(free):g} ms without latency and {makespan(late):g} ms with latency"
-        _, found = distinct_texts(makespan(late) - makespan(free), longer)
+    if not near(longer, end_of(late) - end_of(free), ROUNDING):
+        steps = f"the step takes {end_of(free):g} ms without latency and {end_of(late):g} ms with latency"
+        _, found = distinct_texts(end_of(late) - end_of(free), longer)
         return wrong("wrong-slowdown", f"{steps}: it is not {found} ms longer")
     wanted = _between(late, path, "device")
     if messages == wanted:
@@ -124,10 +124,10 @@ def judge_slowed(slowed: Slowed, free: Rows, late: Rows, path: list[str]) -> Fee
     return wrong("wrong-order", "your list has the messages of the path: give each of them once, in the order of the path")
 
 
-def makespan(rows: Rows) -> float:
+def end_of(rows: Rows) -> float:
     """Return the end of the last operation in ms.
 
-    >>> makespan([{"end": 3.0}, {"end": 2.0}])
+    >>> end_of([{"end": 3.0}, {"end": 2.0}])
     3.0
     """
     return float(max(row["end"] for row in rows))
@@ -140,7 +140,7 @@ def _between(rows: Rows, path: list[str], places: str) -> list[Message]:
 
 
 def _program(
-    longer: Callable[[Rows, Rows, list[str]], float] = lambda free, late, path: makespan(late) - makespan(free),
+    longer: Callable[[Rows, Rows, list[str]], float] = lambda free, late, path: end_of(late) - end_of(free),
     messages: Callable[[Rows, list[str]], list[Message]] = lambda late, path: _between(late, path, "device"),
 ) -> Callable[..., Slowed]:
     """Return a program for the task. Each argument replaces one of its two results by one with a known mistake."""
@@ -161,7 +161,7 @@ MISTAKES = (
     KnownMistake(
         "whole-step",
         "your time is the whole step with latency: subtract the step without latency",
-        _program(lambda free, late, path: makespan(late)),
+        _program(lambda free, late, path: end_of(late)),
     ),
     KnownMistake(
         "messages-times-latency",
@@ -192,7 +192,7 @@ MISTAKES = (
 
 
 def _example(sizes: tuple[int, int, int], forward: Any, backward: Any, latency: float, result: Slowed) -> Example:
-    free, late, path = step_of("1f1b", sizes, forward, backward, latency)
+    free, late, path = slowed_step("1f1b", sizes, forward, backward, latency)
     return Example((RowsOfExample(free), RowsOfExample(late), path), result)
 
 

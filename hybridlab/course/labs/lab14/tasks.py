@@ -148,7 +148,7 @@ def a_schedule_for_a_slow_link(answer: Any) -> Feedback:
     "the path",
     points=3,
     signature="slowdown(free, late, path)",
-    cases=slowdown.steps_of_many_kinds,
+    cases=slowdown.slowed_steps_of_many_kinds,
     mistakes=slowdown.MISTAKES,
     twists=slowdown.TWISTS,
     examples=slowdown.EXAMPLES,

@@ -380,7 +380,7 @@ def _scheduled(name: str, devices: int, microbatches: int) -> Case:
 
 
 def _connected(words: str, lines: list[str]) -> Case:
-    return Case((lines, inputs_from_others(Schedule.parse("\n".join(lines)))), words, run=of_every_rank)
+    return Case((lines, inputs_from_others(Schedule.parse(lines))), words, run=of_every_rank)
 
 
 class Rounds:

@@ -140,7 +140,7 @@ def who_waits_for_whom(answer: Any) -> Feedback:
     """Judge at which action each rank of 1F1B waits for ever if it receives, runs and sends in the order of its own line."""
     texts = require_parts(answer, RANKS, "a list of 3 actions, one for each rank")
     lines = lines_of_schedule("1f1b", RANKS, MICROBATCHES)
-    needs = inputs_from_others(Schedule.parse("\n".join(lines)))
+    needs = inputs_from_others(Schedule.parse(lines))
     plans = read_plans(as_it_comes(lines, needs))
     for rank, (text, stands) in enumerate(zip(texts, last_entries(plans), strict=True)):
         entry = read_actions(require_text(text, "an action", "send 0F1 to 1"))
