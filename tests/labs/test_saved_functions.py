@@ -116,6 +116,10 @@ def saved_in(lab: str) -> list[str]:
     return [KEYS[name] for source in split(lab)[1] for name in SAVED.findall(source)]
 
 
+def test_every_build_is_used_by_a_later_cell() -> None:
+    assert {name for lab in NAMES_OF_LABS for source in sources(lab) for name in SAVED.findall(source)} == KEYS.keys()
+
+
 @pytest.mark.parametrize("lab", [lab for lab in USERS if lab not in TAKE_LONG])
 def test_later_cells_run_with_twisted_functions(lab: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run_with(lab, [(key, BUILDS[key].variants[-1]) for key in saved_in(lab)], tmp_path, monkeypatch)
