@@ -267,17 +267,21 @@ def test_a_file_that_was_not_graded_cannot_be_explained(tmp_path: Path) -> None:
 
 
 def test_start_check_and_pack_refuse_bad_input_in_a_sentence(tmp_path: Path) -> None:
+    (tmp_path / "course").mkdir()
+    (tmp_path / "course" / "lab03_times.csv").write_text("09:00 lab03.t1")
     words = {
         ("start", "lab99", "--to", tmp_path): "unknown lab 'lab99'",
         ("start", "lab02", "--as", "a/b", "--to", tmp_path): "the name of a student has 1 to 80 printable characters",
         ("check", tmp_path / "lab02.ipynb"): "there is no file 'lab02.ipynb'",
         ("check", save(tmp_path / "thesis.ipynb", other_notebook())): "unknown lab 'thesis.ipynb'",
+        ("check", save(tmp_path / "course" / "lab03.ipynb", student_copy("lab03")), "--times"): "line 1 of 'lab03_times.csv' is damaged",
         ("pack", tmp_path / "lab02.ipynb"): "there is no file 'lab02.ipynb'",
     }
     for arguments, sentence in words.items():
         said = hybridlab(*arguments)
         assert (said.exit_code, sentence in said.stderr) == (2, True), (arguments, said.stderr)
-    assert [path.name for path in tmp_path.iterdir()] == ["thesis.ipynb"]
+    assert sorted(path.name for path in tmp_path.rglob("*")) == ["course", "lab03.ipynb", "lab03_times.csv", "thesis.ipynb"]
+    assert (tmp_path / "course" / "lab03_times.csv").read_text() == "09:00 lab03.t1"
     assert hybridlab("start", "lab02", "--to", tmp_path).exit_code == 0
     said = hybridlab("start", "lab02", "--to", tmp_path)
     assert said.exit_code == 2

@@ -2,9 +2,11 @@
 
 import csv
 import json
+import re
 import zipfile
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -29,10 +31,11 @@ from graded_class import (
 )
 
 import hybridlab as library
+from hybridlab.course.grading import cli
 from hybridlab.course.grading.cases import Secret
 from hybridlab.course.grading.escaping import file_name
 from hybridlab.course.grading.grade import Assignment, grade_file
-from hybridlab.course.grading.labs import lab_notebooks
+from hybridlab.course.grading.labs import lab_notebooks, reference
 from hybridlab.course.grading.marks import Marks
 from hybridlab.course.tasks import TASKS
 
@@ -245,17 +248,25 @@ def test_of_a_graded_class(graded_once: Graded, question: Callable[[Graded], Non
     question(graded_once)
 
 
-def test_a_student_checks_right_answers_and_answers_that_are_not_right_yet(tmp_path: Path) -> None:
-    said = hybridlab("check", save(tmp_path / "lab02.ipynb", solved("lab02", "ana")), secret=None)
+def test_a_student_checks_right_answers_and_answers_that_are_not_right_yet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = iter([datetime(2026, 3, 2, 9, 0, 40, tzinfo=UTC), datetime(2026, 3, 2, 9, 24, 5, tzinfo=UTC)])
+    monkeypatch.setattr(cli, "utc_now", lambda: next(clock))
+    path = tmp_path / "lab02.ipynb"
+    said = hybridlab("check", save(path, answered("lab02", {"lab02.t2": 'check("lab02.t2", -1)'}, "ana")), "--times", secret=None)
+    assert said.exit_code == 1
+    assert "lab02.t2: not yet (0 of 2 points)\n" in said.stdout
+    assert "change them, save the notebook, and check again\nminutes of work until each task passed:\n  lab02.t1: not yet\n" in said.stdout
+    said = hybridlab("check", save(path, solved("lab02", "ana")), "--times", secret=None)
     assert said.exit_code == 0, said.output
     assert said.stdout.startswith("lab02, for ana, as it was saved last\n")
     assert "\n26 of 15 points, 11 of them bonus points, on public cases; hidden cases run at grading\n" in said.stdout
-    assert said.stdout.endswith("hybridlab pack lab02.ipynb makes the file that you hand in\n")
-    wrong = answered("lab02", {"lab02.t2": 'check("lab02.t2", -1)'}, "ana")
-    said = hybridlab("check", save(tmp_path / "wrong.ipynb", wrong), secret=None)
-    assert said.exit_code == 1
-    assert "lab02.t2: not yet (0 of 2 points)\n" in said.stdout
-    assert said.stdout.endswith("change them, save the notebook, and check again\n")
+    assert "hybridlab pack lab02.ipynb makes the file that you hand in\n" in said.stdout
+    core, optional = re.findall(r"It takes about (\d+) minutes; the optional parts take another (\d+)", reference("lab02").read_text())[0]
+    assert "  lab02.t2: 4\n  lab02.t3 (optional): 4\n" in said.stdout, "the 24 minutes of six tasks"
+    assert f"  together: 12; the lab says {core}\n  optional tasks: 12; the lab says {optional}\n" in said.stdout
+    rows = (tmp_path / "lab02_times.csv").read_text().splitlines()
+    assert rows[:3] == ["time,task,state", "2026-03-02T09:00Z,lab02.t1,not tried", "2026-03-02T09:00Z,lab02.t2,not yet"]
+    assert rows[7:] == [f"2026-03-02T09:24Z,lab02.t{number},passed" for number in range(1, 7)]
 
 
 @pytest.mark.slow

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
 from dataclasses import replace
+from datetime import UTC, datetime
 from functools import wraps
 from pathlib import Path
 from typing import Any
@@ -32,6 +33,7 @@ from hybridlab.course.grading.reports import short_number, write_reports
 from hybridlab.course.grading.reveal import revealed
 from hybridlab.course.grading.specs import spec_of
 from hybridlab.course.grading.submissions import find_submissions
+from hybridlab.course.grading.times import checked, read_check_times, times_report, write_check_times
 from hybridlab.course.tasks import TASKS, Student
 from hybridlab.errors import HybridLabError
 
@@ -105,11 +107,17 @@ def start_lab(lab: str, student: str, folder: Path, course: str) -> None:
 @main.command("check")
 @click.argument("notebook", type=click.Path(path_type=Path))
 @click.option("--lab", default="", help="The lab, if the notebook does not name its lab.")
+@click.option(
+    "--times", is_flag=True, help="Keep the times of checks in a file beside the notebook. Print the minutes until a task passed."
+)
 @report_errors
-def check_notebook(notebook: Path, lab: str) -> int:
+def check_notebook(notebook: Path, lab: str, times: bool) -> int:
     """Check all answers in NOTEBOOK on public test cases, as the grader does. The command runs your code without a sandbox."""
+    now = utc_now()  # before the check, because the time of the check itself is no work
     submission = read_submission(notebook)
     spec = spec_of(reference(lab or submission.lab or notebook.name))
+    kept = notebook.with_name(f"{notebook.stem}_times.csv")
+    rows = read_check_times(kept) if times and kept.exists() else []
     student = Student(submission.student, submission.course or COURSE) if submission.student else None
     click.echo(f"{spec.lab}, {f'for {student.name}' if student else 'with the sizes in the text'}, as it was saved last")
     marks: list[TaskMark] = []
@@ -132,7 +140,17 @@ def check_notebook(notebook: Path, lab: str) -> int:
         click.echo(f"not right yet: {', '.join(left)}; change them, save the notebook, and check again")
     else:
         click.echo(f"hybridlab pack {for_log(notebook.name)} makes the file that you hand in")
+    if times:
+        rows += checked(marks, now)
+        write_check_times(kept, rows)
+        click.echo("\n".join(times_report(rows, marks, spec.lab)))
+        click.echo(f"{for_log(kept.name)} stays on this machine; you can hand it in if your course asks for it")
     return FAILED if left else DONE
+
+
+def utc_now() -> datetime:
+    """Return the time. Tests replace this function."""
+    return datetime.now(UTC)
 
 
 @main.command("reveal")
