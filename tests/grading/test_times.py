@@ -42,6 +42,7 @@ def test_the_time_between_checks_counts_for_the_task_that_passes_next(tmp_path: 
         (good.replace(b"T09:10Z,lab02.t2", b"T09:10Z;lab02.t2"), 9),
         (good.replace(b"02T09:25Z,lab02.t1", b"32T09:25Z,lab02.t1"), 10),
         (good.replace(b"t5,passed", b"t5,\xff"), 18),
+        (good.replace(b"t6,passed", b"t6,passed,"), 19),
     ):
         path.write_bytes(damaged)
         with refusal("damaged-times", f"line {line} of 'lab02_times.csv' is damaged", "move the file away"):

@@ -249,10 +249,11 @@ def test_of_a_graded_class(graded_once: Graded, question: Callable[[Graded], Non
 
 
 def test_a_student_checks_right_answers_and_answers_that_are_not_right_yet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    clock = iter([datetime(2026, 3, 2, 9, 0, 40, tzinfo=UTC), datetime(2026, 3, 2, 9, 24, 5, tzinfo=UTC)])
+    clock = iter([datetime(2026, 3, 2, 9, 0, 40, tzinfo=UTC), datetime(2026, 3, 2, 9, 25, 5, tzinfo=UTC)])
     monkeypatch.setattr(cli, "utc_now", lambda: next(clock))
     path = tmp_path / "lab02.ipynb"
-    said = hybridlab("check", save(path, answered("lab02", {"lab02.t2": 'check("lab02.t2", -1)'}, "ana")), "--times", secret=None)
+    answers = {"lab02.t2": 'check("lab02.t2", -1)', "lab02.t3": right_answer("lab02.t3", "ana")}
+    said = hybridlab("check", save(path, answered("lab02", answers, "ana")), "--times", secret=None)
     assert said.exit_code == 1
     assert "lab02.t2: not yet (0 of 2 points)\n" in said.stdout
     assert "change them, save the notebook, and check again\nminutes of work until each task passed:\n  lab02.t1: not yet\n" in said.stdout
@@ -262,11 +263,11 @@ def test_a_student_checks_right_answers_and_answers_that_are_not_right_yet(tmp_p
     assert "\n26 of 15 points, 11 of them bonus points, on public cases; hidden cases run at grading\n" in said.stdout
     assert "hybridlab pack lab02.ipynb makes the file that you hand in\n" in said.stdout
     core, optional = re.findall(r"It takes about (\d+) minutes; the optional parts take another (\d+)", reference("lab02").read_text())[0]
-    assert "  lab02.t2: 4\n  lab02.t3 (optional): 4\n" in said.stdout, "the 24 minutes of six tasks"
-    assert f"  together: 12; the lab says {core}\n  optional tasks: 12; the lab says {optional}\n" in said.stdout
+    assert "  lab02.t2: 5\n  lab02.t3 (optional): -\n" in said.stdout, "five tasks share 25 minutes"
+    assert f"  together: 15; the lab says {core}\n  optional tasks: 10; the lab says {optional}\n" in said.stdout
     rows = (tmp_path / "lab02_times.csv").read_text().splitlines()
     assert rows[:3] == ["time,task,state", "2026-03-02T09:00Z,lab02.t1,not tried", "2026-03-02T09:00Z,lab02.t2,not yet"]
-    assert rows[7:] == [f"2026-03-02T09:24Z,lab02.t{number},passed" for number in range(1, 7)]
+    assert rows[7:] == [f"2026-03-02T09:25Z,lab02.t{number},passed" for number in range(1, 7)]
 
 
 @pytest.mark.slow
