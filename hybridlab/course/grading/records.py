@@ -11,10 +11,11 @@ from hybridlab.course.grading.notebook import bytes_of_a_file
 from hybridlab.errors import HybridLabError
 
 
-def write_whole(path: Path, text: str | bytes) -> Path:
+def write_whole(path: Path, text: str | bytes, hint: str = "choose another folder with --out") -> Path:
     """Write a file and return its path. After an error, the old file or no file is there, never half a file.
 
-    The folder is created if it does not exist. Text is written as UTF-8, and its line ends do not change.
+    The folder is created if it does not exist. Text is written as UTF-8, and its line ends do not change. ``hint`` ends the sentence of an
+    error.
 
     Raises
     ------
@@ -28,7 +29,7 @@ def write_whole(path: Path, text: str | bytes) -> Path:
         beside.write_bytes(text if isinstance(text, bytes) else text.encode())
         beside.replace(path)
     except OSError as why:
-        raise HybridLabError(f"cannot write to {path}: {why.strerror or why}; choose another folder with --out", "not-writable") from why
+        raise HybridLabError(f"cannot write to {path}: {why.strerror or why}; {hint}", "not-writable") from why
     finally:
         with suppress(OSError):  # after an error, the temporary file is still there
             beside.unlink()

@@ -82,10 +82,7 @@ def write_check_times(path: Path, rows: Iterable[CheckedTask]) -> None:
     HybridLabError
         ``not-writable``: the file cannot be written.
     """
-    try:
-        write_whole(path, "\n".join([HEADER, *map(str, rows)]) + "\n")
-    except HybridLabError as why:  # after the semicolon it names an option of another command
-        raise HybridLabError(f"{str(why).partition(';')[0]}; the times of this check are not kept", why.code) from None
+    write_whole(path, "\n".join([HEADER, *map(str, rows)]) + "\n", hint="the times of this check are not kept")
 
 
 def minutes_until_passed(rows: Iterable[CheckedTask]) -> dict[str, float | None]:
