@@ -15,7 +15,7 @@ from hybridlab.checks import checked_text, counted, item_of, short_repr, whole_n
 from hybridlab.errors import HybridLabError
 from hybridlab.schedule.grid import checked_slots, devices_of, rows_of, sources_come_first
 from hybridlab.schedule.ops import KINDS, B, F, Op
-from hybridlab.schedule.text import Turns, communication_in_csv, join_csv, join_text, read_orders, split_csv, turns_in
+from hybridlab.schedule.text import Turns, communication_in_csv, join_csv, join_text, read_orders, split_csv, split_text, turns_in
 from hybridlab.schedule.validation import slots_of
 
 Walk = tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...], tuple[int, ...]]
@@ -346,8 +346,8 @@ class Schedule(Operations):
         Parameters
         ----------
         orders : str, sequence, mapping or Schedule
-            A text with one line for each device, such as ``device 0: 0F0 0B0``, where the label ``device 0:`` may be left out; a list of
-            such lines; or lists of operations, such as ``[["0F0", "0B0"]]``.
+            A text with one line for each device, such as ``device 0: 0F0 0B0``, where the label ``device 0:`` may be left out; or what a
+            program returns: a list of such lines, lists of operations, such as ``[["0F0", "0B0"]]``, or a mapping of these.
         name : str
             The schedule's name.
 
@@ -361,7 +361,9 @@ class Schedule(Operations):
         >>> Schedule.parse("0F0 0B0") == Schedule.parse(["0F0 0B0"]) == Schedule.parse([["0F0", "0B0"]])
         True
         """
-        return cls(name, orders.turns if isinstance(orders, Schedule) else turns_in(orders))
+        if isinstance(orders, Schedule):
+            return cls(name, orders.turns)
+        return cls(name, split_text(orders) if isinstance(orders, str) else turns_in(orders))
 
     def to_csv(self) -> str:
         """Return a CSV text that torch.distributed.pipelining can read, with one line of operations for each device."""

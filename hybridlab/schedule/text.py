@@ -142,8 +142,8 @@ def turns_in(orders: Any) -> Turns:
     ----------
     orders : str, sequence or mapping
         A text with a line of operations for each device, as in :func:`split_text`; a sequence of such lines; a sequence of sequences, as in
-        :func:`read_orders`; or a mapping of lines or of sequences. In lines, commas separate operations as blanks do. A text with the word
-        OVERLAP is in the format of :func:`split_csv`.
+        :func:`read_orders`; or a mapping of lines or of sequences. In lines, commas separate operations as blanks do. A text with commas and
+        the word OVERLAP is in the format of :func:`split_csv`.
 
     Raises
     ------
@@ -163,7 +163,7 @@ def turns_in(orders: Any) -> Turns:
     if not all(isinstance(line, str) for line in lines):  # a text consists of texts
         return read_orders([line.split(":")[-1].replace(",", " ").split() if isinstance(line, str) else line for line in lines])
     text = lines if isinstance(lines, str) else "\n".join(lines)
-    return split_csv(text) if "OVERLAP" in text else split_text(text.replace(",", " "))
+    return split_csv(text) if "OVERLAP" in text and "," in text else split_text(text.replace(",", " "))
 
 
 def split_csv(text: str) -> Turns:

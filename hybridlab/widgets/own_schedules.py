@@ -8,6 +8,7 @@ from typing import Any
 from hybridlab.checks import counted, short_repr
 from hybridlab.errors import HybridLabError, InvalidSchedule, UnsupportedSize
 from hybridlab.schedule import Problem, Schedule
+from hybridlab.schedule.text import turns_in
 from hybridlab.schedules import REGISTRY, Family, build, known_schedule
 from hybridlab.widgets.choices import one_or_several, schedule_names
 from hybridlab.widgets.measured_data import SUFFIX
@@ -81,7 +82,8 @@ class OwnSchedule:
             return too_many
         try:
             result = self.function(*size) if self.chunk_step else self.function(devices, microbatches)
-            return self._fitting(Schedule.parse(result, self.name), size)
+            turns = result.turns if isinstance(result, Schedule) else turns_in(result)
+            return self._fitting(Schedule(self.name, turns), size)
         except InvalidSchedule as why:
             problem = next(iter(why.problems), None)
             if isinstance(problem, Problem):

@@ -225,7 +225,7 @@ def test_orders_of_every_form_are_read() -> None:
     lists = [line.split() for line in lines]
     right = Schedule("parsed", lists)
     forms = ("\n".join(lines), lines, tuple(lines), lists, np.array(lists), dict(enumerate(lines)), ["device 0: 0F0, 0B0", lists[1]])
-    for orders in (*forms, right, right.to_csv(), (line for line in lines)):
+    for orders in (*forms, right, (line for line in lines)):
         assert Schedule.parse(orders) == right, orders
     for wrong in (3, None, {"0F0 0B0"}, b"0F0 0B0"):
         with refusal("not-a-list", "such as ['0F0 0B0', '1F0 1B0']", kind=InvalidSchedule):

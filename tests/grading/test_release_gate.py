@@ -155,8 +155,8 @@ def test_a_lab_is_released_with_its_copy_and_its_description(tmp_path: Path, mon
     assert [line.rpartition(": ")[0] for line in said.stdout.splitlines()] == [*GATES, str(tmp_path / "lab02.ipynb")]
     assert sorted(path.name for path in tmp_path.iterdir()) == ["lab02.ipynb", "lab02.json"]
     about = json.loads((tmp_path / "lab02.json").read_text())
-    assert (about["lab"], about["points"], [task["key"] for task in about["tasks"]]) == ("lab02", 21, list(lab_spec("lab02").stubs))
-    assert [task["key"] for task in about["tasks"] if task["bonus"]] == ["lab02.t3", "lab02.t4"]
+    assert (about["lab"], about["points"], [task["key"] for task in about["tasks"]]) == ("lab02", 15, list(lab_spec("lab02").stubs))
+    assert [task["key"] for task in about["tasks"] if task["bonus"]] == ["lab02.t3", "lab02.t4", "lab02.t5"]
     assert [gate["name"] for gate in about["gate"]] == GATES
     assert all(gate["tried"] > 0 for gate in about["gate"])
     copy = json.loads((tmp_path / "lab02.ipynb").read_text())

@@ -193,4 +193,4 @@ def test_the_text_changes_with_the_data_and_with_the_rank() -> None:
 
 def test_the_script_has_no_rule_of_ranks() -> None:
     script = str(MeshView._esm)
-    assert not re.search(r"%|rank\s*[-+*/]|[-+*/]\s*(\w+\.)?rank\b", script)
+    assert not re.search(r"[\w)\]]\s*%|rank\s*[-+*/]|[-+*/]\s*(\w+\.)?rank\b", script)

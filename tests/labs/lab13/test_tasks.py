@@ -20,6 +20,7 @@ from hybridlab.course.grading.launch import Launcher, launcher
 from hybridlab.course.grading.marking import mark
 from hybridlab.course.grading.notebook import CodeCell
 from hybridlab.course.grading.specs import spec_of
+from hybridlab.course.labs.lab13.split import MISTAKES
 from hybridlab.course.published.zero_bubble import bubble_rate
 from hybridlab.course.tasks import TASKS, check
 
@@ -59,6 +60,7 @@ def lines_of(name: str, devices: int, microbatches: int) -> list[str]:
     return [" ".join(map(str, order)) for order in build(name, devices, microbatches).orders]
 
 
+PROGRAMS = {mistake.code: mistake.result for mistake in MISTAKES}
 # Each row has a task, a wrong answer, its code, and the words filled into its sentence.
 WRONG: list[tuple[Any, ...]] = [
     ("lab13.t1", [80, 20, 60], "paper-term", "model b"),
@@ -95,6 +97,7 @@ WRONG: list[tuple[Any, ...]] = [
     ("lab13.t3", lambda lines, late: split_by_place(lines, [wait + 1 for wait in late]), "one-too-late"),
     ("lab13.t3", lambda lines, late: split_by_place(lines, [max(wait - 1, 0) for wait in late]), "one-too-early"),
     ("lab13.t3", lambda lines, late: split_by_place(lines, [late[0]] * len(lines)), "late-of-device-0"),
+    *(("lab13.t3", PROGRAMS[code], code) for code in ("newest-first", "before-the-input-gradient", "rest-is-missing", "rest-reversed")),
     ("lab13.t3", changed(lambda line: re.sub(r"( \S*W\d+)+$", "", line)), "missing-weight-gradient"),
     ("lab13.t3", changed(lambda line: re.sub(r"(\S*I\d+) (\S*W\d+)", r"\2 \1", line)), "too-early", "0W0"),
     (
