@@ -115,7 +115,7 @@ class WireFormat:
 
     @property
     def coding(self) -> "Coding":
-        """What the format does with a number: its row of :data:`CODINGS`."""
+        """What the format does with a number: its row of ``CODINGS``."""
         return CODINGS[self.name]
 
     @property
