@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from html import escape
 from textwrap import fill
@@ -20,7 +20,7 @@ from hybridlab.errors import HybridLabError
 
 _ALL = (*CONCEPT_CLAIMS, *TEST_CLAIMS, *RESULT_CLAIMS, *PROGRAM_CLAIMS, *SWEEP_CLAIMS)
 CLAIMS: Mapping[int, Claim] = MappingProxyType({claim.number: claim for claim in sorted(_ALL, key=lambda claim: claim.number)})
-WIDTH = 96  # characters in a line of the text form
+WIDTH = 76  # characters in a line of the text form; a page shows as many in a line of code
 PARAGRAPH: Mapping[str, Any] = {"width": WIDTH, "initial_indent": " " * 4, "subsequent_indent": " " * 4}
 READING: Mapping[str, Any] = {"width": WIDTH, "initial_indent": " " * 6, "subsequent_indent": " " * 10}
 SHOWN = 6  # so many readings of a claim stand in the HTML form without a fold
@@ -84,15 +84,22 @@ class Verdicts:
     claims: tuple[Claim, ...]
 
     def __repr__(self) -> str:
-        return "\n".join(map(self._lines_of, self.claims))
+        indented = {"initial_indent": "    ", "subsequent_indent": "    "}
+        return "\n".join(
+            f"{fill(said, WIDTH, subsequent_indent='    ')}\n{fill(f'{verdict.upper()}{rest}', WIDTH, **indented)}"  # type: ignore[arg-type]
+            for said, verdict, rest in self._texts()
+        )
 
-    @staticmethod
-    def _lines_of(claim: Claim) -> str:
-        printed = f" Printed: {claim.figures}" if claim.printed else ""
-        first = fill(f"{claim.number}. {claim.text}{printed}", WIDTH, subsequent_indent="    ")
-        fault = f" ({claim.fault})" if claim.fault else ""
-        second = fill(f"{claim.verdict.upper()}{fault}. {claim.why}", WIDTH, initial_indent="    ", subsequent_indent="    ")
-        return f"{first}\n{second}"
+    def _repr_html_(self) -> str:
+        rows = (f"<dt>{_html_text(said)}</dt><dd>{_sign(verdict)}{_html_text(rest)}</dd>" for said, verdict, rest in self._texts())
+        return f'<dl class="verdicts">{"".join(rows)}</dl>'
+
+    def _texts(self) -> Iterator[tuple[str, str, str]]:
+        """Yield for each claim its number with what it says, its verdict, and the rest of the sentence about the verdict."""
+        for claim in self.claims:
+            printed = f" Printed: {claim.figures}" if claim.printed else ""
+            fault = f" ({claim.fault})" if claim.fault else ""
+            yield f"{claim.number}. {claim.text}{printed}", claim.verdict, f"{fault}. {claim.why}"
 
 
 @dataclass(frozen=True, repr=False)
