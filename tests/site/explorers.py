@@ -27,7 +27,7 @@ SPOKEN = re.compile(r"(?:[^,:]+, )?(\w+): the .*?, device (\d+), from ([\d.e+-]+
 COPY = re.compile(r"of the (first|second) copy of the weights, device")
 PAIR = re.compile(r"^It runs together with (\w+)\. ")
 CAUSE = re.compile(r"for its input (\w+)|its device, which ran (\w+)|(for nothing)")
-OWN = {"mine": "1f1b"}  # the title of a student's function in a lab -> the schedule that takes its place on the site
+MINE = "mine"  # the title of a student's function in a lab; on the site 1F1B takes its place, and Interleaved for several chunks
 MEASURED = ", measured"
 NOT_MEASURED = "this step was measured with 4 devices and 8 microbatches"
 PIXELS = 0.011  # the drawing rounds to hundredths of a pixel
@@ -119,7 +119,7 @@ class Explorer:
                 said.append(stored_steps("equal")[name.removesuffix(MEASURED)][0] if fits else NOT_MEASURED)
                 continue
             count = setting["chunks"] if setting["chunks"] in self.chunks(name) else self.chunks(name)[0]
-            known = OWN.get(name, name)
+            known = ("interleaved" if count > 1 else "1f1b") if name == MINE else name
             refusal = REGISTRY[known].refusal(*size, count)
             said.append(refusal or simulate(build(known, *size, count), self.costs(setting)))
         return said

@@ -188,7 +188,7 @@ def is_weighed(name: str) -> bool:
 
 
 def has_explorers(name: str) -> bool:
-    return "hybridlab-explorer" in (SITE / name).read_text(encoding="utf-8")
+    return 'rootIn(el, \\"explorer\\")' in (SITE / name).read_text(encoding="utf-8")
 
 
 def is_of_the_views(name: str) -> bool:

@@ -11,15 +11,17 @@ from typing import Any
 import numpy as np
 from playwright.sync_api import Locator
 
-from hybridlab import BF16, FP16, INT8, WireFormat, formulas
+from hybridlab import BF16, E4M3, FP16, INT4, INT8, WireFormat, formulas
 from hybridlab.collectives import one_shot_all_reduce, ring_all_reduce
 from lab_views.kind import Kind, rows_of, setting_of, with_no_data, words_of
 
 SIZE, SEED = 131_072, 5  # how many numbers each rank has, and the seed for all of them
 RANKS = (2, 4, 8, 16, 32, 64)
-FIRST_RANKS = (2, 4)  # of the first explorer of the lab, which has fewer formats, too
 MEASURED = (2, 4, 8)  # errors are measured again for up to so many ranks; more ranks take seconds
-WIRES = {str(wire): wire for wire in (FP16, BF16, INT8, WireFormat("INT8", block=256), WireFormat("INT8", stochastic=True))}
+WIRES = {str(wire): wire for wire in (FP16, BF16, INT8, WireFormat("INT8", block=256), E4M3, INT4)}
+ROUNDOFF = {"FP16": 2.0**-11, "BF16": 2.0**-8, "E4M3": 2.0**-4}
+LARGEST = {"INT8": 127, "INT4": 7}  # codes
+BITS = {"FP16": 16, "BF16": 16, "INT8": 8, "E4M3": 8, "INT4": 4}
 WAYS = {"Ring": ("ring",), "One shot": ("one-shot",), "Both": ("ring", "one-shot")}
 SUPERSCRIPTS = str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "-0123456789")
 SHOWN = """(root) => {
@@ -62,19 +64,17 @@ def measured(way: str, distribution: str, wire: str, ranks: int) -> float:
 def law(way: str, wire: str, ranks: int) -> float:
     """Return the NMSE that the closed form gives for normally distributed numbers."""
     kind = WIRES[wire]
-    if kind.name != "INT8":
-        unit = {"FP16": 2.0**-11, "BF16": 2.0**-8}[kind.name]
-        return formulas.cast_nmse(unit) * ((ranks - 1) / (2 if way == "ring" else ranks) + 1)
+    if kind.name in ROUNDOFF:
+        return formulas.cast_nmse(ROUNDOFF[kind.name]) * ((ranks - 1) / (2 if way == "ring" else ranks) + 1)
     crest = formulas.gaussian_crest(kind.block or SIZE // ranks)
-    nmse = crest**2 / (12 * 127**2) * ((ranks - 1) / (2 if way == "ring" else ranks) + 1)
-    return nmse * 2 if kind.stochastic else nmse
+    return crest**2 / (12 * LARGEST[kind.name] ** 2) * ((ranks - 1) / (2 if way == "ring" else ranks) + 1)
 
 
 def nbytes(wire: str, ranks: int) -> int:
     """Return the bytes that a rank sends: 2(D - 1) messages of n/D numbers, both in a ring and in one shot."""
     kind, chunk = WIRES[wire], SIZE // ranks
-    scales = 0 if kind.name != "INT8" else 4 * math.ceil(chunk / (kind.block or chunk))
-    return 2 * (ranks - 1) * (chunk * (1 if kind.name == "INT8" else 2) + scales)
+    scales = 0 if BITS[kind.name] == 16 else 4 * math.ceil(chunk / (kind.block or chunk))
+    return 2 * (ranks - 1) * (chunk * BITS[kind.name] // 8 + scales)
 
 
 def read(text: str) -> float:
@@ -188,6 +188,6 @@ KIND = Kind(
     is_right,
     damages=(without_series, with_words_for_errors, with_no_data, with_an_unknown_format),
     faults=(scaled("nmse", 1.1), scaled("law", 0.9), scaled("nbytes", 2), scaled("saving", 1.05)),
-    given=(FIRST_RANKS, RANKS),
+    given=(RANKS,),
     python=("ranks", 4),
 )
