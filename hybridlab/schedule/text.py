@@ -142,8 +142,8 @@ def turns_in(orders: Any) -> Turns:
     ----------
     orders : str, sequence or mapping
         A text with a line of operations for each device, as in :func:`split_text`; a sequence of such lines; a sequence of sequences, as in
-        :func:`read_orders`; or a mapping of lines or of sequences. In lines, commas separate operations as blanks do. A text with commas and
-        the word OVERLAP is in the format of :func:`split_csv`.
+        :func:`read_orders`; or a mapping of lines or of sequences. In lines, commas separate operations as blanks do. A text with commas
+        and the word OVERLAP is in the format of :func:`split_csv`.
 
     Raises
     ------

@@ -256,7 +256,8 @@ def test_the_text_changes_with_the_rings_and_with_the_step() -> None:
 
 
 def test_the_script_has_no_rule_of_the_ring() -> None:
-    assert re.findall(r"\S*[\w)\]] ?% ?\S*", str(RingStepper._esm)) == ["(part % each"], "the column of a slot in its box, no rank of the ring"
+    remainders = re.findall(r"\S*[\w)\]] ?% ?\S*", str(RingStepper._esm))
+    assert remainders == ["(part % each"], "the column of a slot in its box, no rank of the ring"
 
 
 def test_every_rank_has_a_colour_and_marks_differ_without_it() -> None:
