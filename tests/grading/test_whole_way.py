@@ -280,7 +280,7 @@ def test_a_check_finds_neither_an_installed_package_nor_a_path_of_the_student(tm
     monkeypatch.setattr(np, "__file__", str(site / "numpy" / "__init__.py"))
     monkeypatch.setenv("PYTHONPATH", str(Path(library.__file__).parents[1]))
     said = hybridlab("check", save(tmp_path / "lab02.ipynb", solved("lab02", "ana", keys=("lab02.t5",))))
-    assert "lab02.t5: passed (6 of 6 points)" in said.stdout
+    assert "lab02.t5: passed (6 of 6 bonus points)" in said.stdout
 
 
 @needs_bubblewrap
