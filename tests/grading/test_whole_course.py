@@ -29,10 +29,11 @@ def solution_to_save(key: str, student: str) -> str:
 
 def problems_of(lab: str, student: str, folder: Path) -> list[str]:
     """Run a student's copy of a lab with right answers. Return the answers that did not pass, and the functions that were not saved."""
-    (folder / f"honest_{lab}.py").write_text((LABS / lab / "honest.py").read_text(encoding="utf-8"), encoding="utf-8")
     notebook = nbformat.from_dict(solved(lab, student))
     cells = {cell.metadata.get("hybridlab", {}).get("task"): cell for cell in notebook.cells if cell.cell_type == "code"}
     builds = {key: data for key in tasks_of(lab) if isinstance(data := TASKS[key].instance(None).data, Build)}
+    if builds:
+        (folder / f"honest_{lab}.py").write_text((LABS / lab / "honest.py").read_text(encoding="utf-8"), encoding="utf-8")
     for key in builds:
         cells[key].source = solution_to_save(key, student)
     NotebookClient(notebook, timeout=600, resources={"metadata": {"path": str(folder)}}).execute()
