@@ -6,8 +6,6 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-import pytest
-
 BUDGET: dict[str, dict[str, int]] = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
 
 
@@ -21,27 +19,32 @@ def folder_of(test: str) -> str:
     return room[0] if room else "doctests"
 
 
-def counted(tests: Iterable[str]) -> Counter[str]:
-    """Return how many of these tests each folder has; benchmarks are no tests."""
-    return Counter(folder for folder in map(folder_of, tests) if folder != "tests/benchmarks")
+def counted(tests: Iterable[tuple[str, bool]]) -> dict[str, Counter[str]]:
+    """Return for each size how many tests each folder has. A test is its id, and whether it has the mark ``slow``. Benchmarks are no tests.
+
+    >>> counted([("tests/core/test_mesh.py::test_ring", False), ("tests/core/test_mesh.py::test_large", True)])
+    {'quick': Counter({'tests/core': 1}), 'full': Counter({'tests/core': 2})}
+    """
+    counts: dict[str, Counter[str]] = {"quick": Counter(), "full": Counter()}
+    for test, slow in tests:
+        folder = folder_of(test)
+        if folder != "tests/benchmarks":
+            counts["full"][folder] += 1
+            counts["quick"][folder] += not slow
+    return counts
 
 
-def size_of(config: pytest.Config) -> str:
-    """Return the size of a run of pytest: ``quick`` leaves out tests with the mark ``slow``, ``full`` does not."""
-    return "quick" if config.getoption("markexpr") == "not slow" else "full"
+def too_many(counts: Mapping[str, Mapping[str, int]]) -> list[str]:
+    """Return a sentence for each folder that has more tests than its budget, in either size.
 
-
-def too_many(counts: Mapping[str, int], size: str) -> list[str]:
-    """Return a sentence for each folder that has more tests than its budget.
-
-    >>> [sentence] = too_many({"tests/core": 10**6}, "quick")
+    >>> [sentence] = too_many({"quick": {"tests/core": 10**6}})
     >>> sentence.partition(", ")[0]
     'tests/core has 1000000 tests in the quick size'
     """
-    allowed = {folder: row[size] for folder, row in BUDGET.items()}
     return [
-        f"{folder} has {count} tests in the {size} size, and tests/budget.toml allows {allowed.get(folder, 0)}: "
+        f"{folder} has {count} tests in the {size} size, and tests/budget.toml allows {BUDGET.get(folder, {}).get(size, 0)}: "
         "drop one that another test covers, or raise the number"
-        for folder, count in sorted(counts.items())
-        if count > allowed.get(folder, 0)
+        for size, folders in counts.items()
+        for folder, count in sorted(folders.items())
+        if count > BUDGET.get(folder, {}).get(size, 0)
     ]

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 Report = TypeVar("Report", pytest.TestReport, pytest.CollectReport)
 LEFT_OUT = pytest.StashKey[Counter[str]]()  # how many tests need what is missing, by the sentence that says what
-COUNTS = pytest.StashKey[Counter[str]]()  # how many tests were collected in each folder
+COUNTS = pytest.StashKey[dict[str, Counter[str]]]()  # how many tests each folder has, for each size
 
 
 @pytest.fixture
@@ -72,12 +72,14 @@ def forbid_skip(report: Report) -> Report:
 
 def pytest_configure(config: pytest.Config) -> None:
     missing.torch_must_be_there()
-    config.stash[LEFT_OUT], config.stash[COUNTS] = Counter(), Counter()
+    config.stash[LEFT_OUT], config.stash[COUNTS] = Counter(), {}
 
 
-@pytest.hookimpl(trylast=True)  # tests that were not asked for are out by then
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    config.stash[COUNTS] = budget.counted(item.nodeid for item in items)
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> Generator[None, object, None]:
+    # slow tests count here even in a quick run, so that the quick run finds what would end a full run after half an hour
+    config.stash[COUNTS] = budget.counted((item.nodeid, item.get_closest_marker("slow") is not None) for item in items)
+    yield  # now pytest takes out the tests that were not asked for
     before = list(items)
     config.stash[LEFT_OUT] = missing.take_out(items)
     if len(items) < len(before):
@@ -85,7 +87,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         config.hook.pytest_deselected(items=[item for item in before if id(item) not in kept])
     if hasattr(config, "workeroutput"):  # one of several processes that run tests: it tells the one that reports
         config.workeroutput["left out"] = dict(config.stash[LEFT_OUT])
-        config.workeroutput["counts"] = dict(config.stash[COUNTS])
+        config.workeroutput["counts"] = {size: dict(folders) for size, folders in config.stash[COUNTS].items()}
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -104,14 +106,14 @@ def pytest_testnodedown(node: Any) -> None:
     """Take what a process that runs tests has told; all of them collect the same tests."""
     told = getattr(node, "workeroutput", {})
     node.config.stash[LEFT_OUT] = Counter(told.get("left out", {}))
-    node.config.stash[COUNTS] = Counter(told.get("counts", {}))
+    node.config.stash[COUNTS] = told.get("counts", {})
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    if budget.too_many(session.config.stash[COUNTS], budget.size_of(session.config)) and not hasattr(session.config, "workeroutput"):
+    if budget.too_many(session.config.stash[COUNTS]) and not hasattr(session.config, "workeroutput"):
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
 
 def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
-    for line in missing.lines(config.stash[LEFT_OUT]) + budget.too_many(config.stash[COUNTS], budget.size_of(config)):
+    for line in missing.lines(config.stash[LEFT_OUT]) + budget.too_many(config.stash[COUNTS]):
         terminalreporter.write_line(line)
