@@ -1,7 +1,7 @@
 """The search for the fastest plan of a model on given GPUs, and for numbers of GPUs on which a plan fits."""
 
 from bisect import bisect_left
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, overload
 
@@ -15,6 +15,7 @@ from hybridlab.model import RECOMPUTE, Transformer
 from hybridlab.planner.iteration import EFFICIENCY, predict
 from hybridlab.planner.memory import MORE_MEMORY, can_fit, memory
 from hybridlab.planner.plan import LEAST_BATCH, Plan, checked_model, checked_profile, divisors, samples_of, tensor_degrees
+from hybridlab.tables import Tabular
 
 
 class Found(NamedTuple):
@@ -27,7 +28,7 @@ class Found(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Search:
+class Search(Tabular, Sequence[Found]):
     """The result of :func:`search`: all plans that fit in memory, fastest first.
 
     ``len``, indexing and iteration work as on the tuple ``found``.
@@ -106,6 +107,9 @@ class Search:
             }
             for each in chosen
         ]
+
+    def _caption(self) -> str:
+        return f"{len(self.found):,} of {self.tried:,} plans fit on {self.profile.name}"
 
     def __repr__(self) -> str:
         return f"Search({len(self.found):,} of {self.tried:,} plans fit on {self.profile.name}: best {self.best.seconds:.1f} s)"

@@ -106,7 +106,7 @@ def lines_of(sweep: Any, x: Any, y: Any, lines: Any = None, labels: Any = None, 
     >>> found.places, found.names, found.choices
     ((2, 4), ('GPipe',), {'p2p': (0, 1)})
     """
-    given = sweep.rows if isinstance(sweep, Sweep) else []
+    given = sweep.to_rows() if isinstance(sweep, Sweep) else []
     if not given:
         code = "empty" if isinstance(sweep, Sweep) else "wrong-type"
         raise HybridLabError(f"sweep is the table of a sweep, with at least one row, not {short_repr(sweep)}", code)

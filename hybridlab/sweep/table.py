@@ -5,14 +5,15 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain, islice
-from typing import Any
+from typing import Any, overload
 
-from hybridlab.checks import counted, each_of, known_name, short_repr, unit_of_time, whole_number
+from hybridlab.checks import counted, each_of, item_of, known_name, short_repr, unit_of_time, whole_number
 from hybridlab.errors import HybridLabError
 from hybridlab.schedules import REGISTRY, known_schedule
 from hybridlab.sweep.grid import SIZES, Row, column_names, plain_value, settings
 from hybridlab.sweep.jobs import Run, Size, batches_of, group_into_jobs
 from hybridlab.sweep.running import INTERRUPTED, NOT_RUN, Workers, checked_executor, run_jobs
+from hybridlab.tables import Tabular
 
 COSTS = ("forward", "backward", "weight_share", "p2p", "overlap")
 NOT_COLUMNS = {  # arguments of Costs that cannot be columns, with advice
@@ -27,8 +28,8 @@ Values = tuple[Any, ...]
 
 
 @dataclass(frozen=True, repr=False)
-class Sweep:
-    """The table that :func:`sweep` returns. ``len`` gives the number of rows, and iteration gives the rows.
+class Sweep(Tabular):
+    """The table that :func:`sweep` returns. ``len`` gives the number of rows. An index or iteration gives a row as a dict.
 
     Parameters
     ----------
@@ -71,16 +72,26 @@ class Sweep:
             message = f"a row of a sweep is a tuple with a value for each of its {counted(len(names), 'column')}"
             raise HybridLabError(f"{message}, not {short_repr(wrong[0])}", "wrong-length")
 
-    @property
-    def rows(self) -> list[Row]:
-        """The rows. Each row is a dict: name of a column -> value."""
+    def to_rows(self) -> list[Row]:
+        """Return one dict for each row, from the name of a column to its value."""
         return list(self)
 
     def __len__(self) -> int:
         return len(self.values)
 
     def __iter__(self) -> Iterator[Row]:
-        return (dict(zip(self.columns, row, strict=True)) for row in self.values)
+        return map(self._row, range(len(self)))
+
+    @overload
+    def __getitem__(self, place: int) -> Row: ...
+    @overload
+    def __getitem__(self, place: slice) -> tuple[Row, ...]: ...
+    def __getitem__(self, place: int | slice) -> Row | tuple[Row, ...]:
+        chosen = item_of(range(len(self)), place, "the table", "row")
+        return tuple(map(self._row, chosen)) if isinstance(chosen, tuple) else self._row(chosen)
+
+    def _row(self, place: int) -> Row:
+        return dict(zip(self.columns, self.values[place], strict=True))
 
     def where(self, **values: Any) -> "Sweep":
         """Return a table of the rows in which each named column has the given value. The table can be empty.
@@ -132,20 +143,19 @@ class Sweep:
         rows = (row for row, why in zip(self.values, refusals, strict=True) if isinstance(why, str) and why.startswith(NOT_RUN))
         return Sweep(self.columns, tuple(rows), self.unit)
 
-    def to_pandas(self) -> Any:
-        """Return the table as a pandas ``DataFrame``. Raise :class:`HybridLabError` if pandas is not installed."""
-        try:
-            import pandas  # type: ignore[import-not-found,import-untyped,unused-ignore]
-        except ImportError as why:
-            message = f"a DataFrame comes from pandas, which cannot be loaded ({why}): pip install pandas"
-            raise HybridLabError(message, "not-installed") from why
-        return pandas.DataFrame(list(self.values), columns=list(self.columns))
-
     def __repr__(self) -> str:
+        return f"<{self._counts()}: {', '.join(self.columns)}>"
+
+    def _columns(self) -> list[str]:
+        return list(self.columns)
+
+    def _caption(self) -> str:
+        return f"{self._counts()}, times {f'in {self.unit}' if self.unit else 'without a unit'}"
+
+    def _counts(self) -> str:
         not_run = len(self.not_run)
         refused = sum(row.get("refused") is not None for row in self) - not_run
-        counts = f"{len(self):,} rows, {refused:,} refused{f', {not_run:,} not run' if not_run else ''}"
-        return f"<Sweep of {counts}: {', '.join(self.columns)}>"
+        return f"Sweep of {counted(len(self), 'row')}, {refused:,} refused{f', {not_run:,} not run' if not_run else ''}"
 
 
 def sweep(

@@ -20,6 +20,7 @@ FLOORS = {
     "checks": 0,
     "errors": 0,
     "progress": 0,
+    "tables": 0,
     "mesh": 1,
     "wire": 1,
     "collectives": 2,
@@ -60,7 +61,7 @@ BESIDES_NUMPY = {
     "engines": {"cloudpickle", "mpi4py", "torch"},
     "plot": {"matplotlib", "PIL"},
     "progress": {"tqdm"},
-    "sweep": {"pandas"},
+    "tables": {"pandas"},
     "training": {"sklearn"},
     "widgets": {"anywidget", "traitlets"},
 }

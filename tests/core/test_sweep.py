@@ -69,7 +69,7 @@ def test_columns_are_sizes_then_the_grid_then_results() -> None:
     sizes = ("schedule", "devices", "microbatches", "chunks")
     found = ("makespan", "device_span", "bubble_ratio", "peak_activations", "refused")
     assert table.columns == (*sizes, "forward", "recompute", "backward", *found)
-    assert table.rows == [dict(zip(table.columns, ("gpipe", 2, 4, 1, 1, 0.5, 2, 15.0, 15.0, 0.2, 4.0, None), strict=True))]
+    assert table.to_rows() == [dict(zip(table.columns, ("gpipe", 2, 4, 1, 1, 0.5, 2, 15.0, 15.0, 0.2, 4.0, None), strict=True))]
 
 
 @in_turn(
@@ -125,7 +125,7 @@ def test_one_time_a_device_from_a_function_or_a_list_of_lists() -> None:
         assert row["forward"] == (2, *[1] * (row["devices"] - 1))
         assert results(row) == one(row["schedule"], row)
     every = product([[1, 2], 3, [4]], np.array([[2.0, 1], [2, 2]]))
-    rows = sweep("gpipe", {"devices": 2, "microbatches": 2, ("forward", "backward"): every}).rows
+    rows = sweep("gpipe", {"devices": 2, "microbatches": 2, ("forward", "backward"): every})
     assert [(row["forward"], row["backward"]) for row in rows] == [(f, b) for f in ((1, 2), 3, (4,)) for b in ((2, 1), (2, 2))]
     assert [results(row) for row in rows] == [one("gpipe", row) for row in rows]
 
@@ -141,7 +141,7 @@ def test_overlap_counts_where_pairs_overlap() -> None:
 
 def test_rows_are_plain_data() -> None:
     grid = {"devices": np.array([2]), "microbatches": [np.int64(4)], "forward": lambda devices: np.full(2, 1.0), "backward": np.float32(2)}
-    row = sweep("zb-h1", {**grid, "p2p": lambda devices: [np.float64(0)], "note": ["a", "b"]}).rows[1]
+    row = sweep("zb-h1", {**grid, "p2p": lambda devices: [np.float64(0)], "note": ["a", "b"]})[1]
     assert {type(value) for value in row.values()} == {str, int, float, tuple, type(None)}
     assert {type(value) for value in (*row["forward"], *row["p2p"])} == {float}
     assert row["note"] == "b"
@@ -390,7 +390,7 @@ def test_a_refused_size_says_why_and_has_no_results() -> None:
     assert [results(row) for row in table.where(microbatches=6)] == [(None,) * 4] * 2
     assert all(row["makespan"] > 0 for row in table.where(refused=None))
     huge = sweep("gpipe", {"devices": 10**6, "microbatches": 10**6, **TIMES})
-    assert "fit in memory" in huge.rows[0]["refused"]
+    assert "fit in memory" in huge[0]["refused"]
 
 
 def test_where_and_column_and_repr() -> None:
@@ -401,7 +401,7 @@ def test_where_and_column_and_repr() -> None:
     assert part.column("microbatches") == [4, 8, 4, 8]
     assert table.where() == table
     assert len(table.where(schedule="1f1b", chunks=2)) == 0
-    assert part.rows == [row for row in table if row["schedule"] == "1f1b" and row["p2p"] == 0.5]
+    assert part.to_rows() == [row for row in table if row["schedule"] == "1f1b" and row["p2p"] == 0.5]
     assert repr(part).startswith("<Sweep of 4 rows, 0 refused: schedule, devices, microbatches, chunks, forward,")
     lists = sweep("gpipe", {"devices": 2, "microbatches": 2, "forward": [[1, 2], [2, 1]], "backward": 2})
     assert len(lists.where(forward=[2, 1])) == len(lists.where(forward=np.array([2, 1]))) == 1
@@ -411,7 +411,7 @@ def test_where_and_column_and_repr() -> None:
 def test_a_table_made_by_hand_says_how_many_rows_were_refused() -> None:
     assert repr(Sweep(("x", "makespan"), ((1, 2.0), (2, 3.0)))) == "<Sweep of 2 rows, 0 refused: x, makespan>"
     assert repr(Sweep(("refused", "x"), ((None, 2), ("too small", 3)))) == "<Sweep of 2 rows, 1 refused: refused, x>"
-    assert repr(Sweep((), ((),))).startswith("<Sweep of 1 rows, 0 refused")
+    assert repr(Sweep((), ((),))).startswith("<Sweep of 1 row, 0 refused")
 
 
 @in_turn(
@@ -434,30 +434,11 @@ def test_a_sweep_cannot_be_changed() -> None:
     table = sweep("gpipe", GRID)
     with pytest.raises(AttributeError):
         table.values = ()  # type: ignore[misc]
-    table.rows[0]["makespan"] = 0
+    table[0]["makespan"] = 0
     table.column("makespan")[0] = 0
     assert table == sweep("gpipe", GRID)
     assert hash(table) == hash(sweep("gpipe", GRID))
     assert pickle.loads(pickle.dumps(table)) == table  # noqa: S301 - of our own making
-
-
-def test_pandas_gets_the_same_table(monkeypatch: pytest.MonkeyPatch) -> None:
-    stand_in = types.ModuleType("pandas")
-    stand_in.DataFrame = lambda data, columns: (data, columns)  # type: ignore[attr-defined]
-    monkeypatch.setitem(sys.modules, "pandas", stand_in)
-    table = sweep("gpipe", GRID)
-    assert table.to_pandas() == (list(table.values), list(table.columns))
-    monkeypatch.setitem(sys.modules, "pandas", None)
-    with refusal("not-installed", "pip install pandas"):
-        table.to_pandas()
-
-
-def test_pandas_itself_takes_it() -> None:
-    import pandas  # imported here, because it takes a second
-
-    frame = sweep("interleaved", {"devices": 4, "microbatches": [4, 6], **TIMES}).to_pandas()
-    assert isinstance(frame, pandas.DataFrame)
-    assert frame["makespan"].isna().tolist() == [False, True]
 
 
 # The bar
@@ -618,9 +599,9 @@ def test_junk_is_refused_with_a_sentence_or_read(where: str, value: Any) -> None
 def test_edges() -> None:
     """The cases are one device, one microbatch, fewer microbatches than devices, and operations that take no time."""
     assert sweep("1f1b", {"devices": 1, "microbatches": 1, **TIMES}).column("makespan") == [3.0]
-    row = sweep("1f1b", {"devices": 4, "microbatches": 1, **TIMES, "p2p": 1}).rows[0]
+    row = sweep("1f1b", {"devices": 4, "microbatches": 1, **TIMES, "p2p": 1})[0]
     assert row["makespan"] == 4 * 3 + 2 * 3
-    row = sweep("gpipe", {"devices": 2, "microbatches": 2, "forward": 0, "backward": 0}).rows[0]
+    row = sweep("gpipe", {"devices": 2, "microbatches": 2, "forward": 0, "backward": 0})[0]
     assert results(row) == (0.0, 0.0, 0.0, 2.0)
 
 
@@ -640,7 +621,7 @@ def test_columns_under_one_key_have_their_values_together() -> None:
 
 def test_sizes_can_belong_together_and_functions_read_them() -> None:
     grid = {("devices", "microbatches"): [(2, 4), (4, 16)], "forward": lambda devices: 8 / devices, "backward": [[1], [2]]}
-    rows = sweep("1f1b", grid).rows
+    rows = sweep("1f1b", grid)
     assert [(row["devices"], row["microbatches"], row["forward"], row["backward"]) for row in rows] == [
         (2, 4, 4, (1,)), (2, 4, 4, (2,)), (4, 16, 2, (1,)), (4, 16, 2, (2,)),
     ]  # fmt: skip

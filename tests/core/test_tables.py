@@ -1,0 +1,116 @@
+"""Test the forms of tables: CSV and pandas against the rows, and the HTML table against the needs of a screen reader."""
+
+import csv
+import io
+import json
+import sys
+from html.parser import HTMLParser
+from typing import Any
+
+import pytest
+from cases import in_turn, refusal
+
+from hybridlab import A100_80GB, Sweep, Transformer, search, sweep
+from hybridlab.tables import Tabular, html_table
+
+TABLES = {
+    "sweep": sweep(["interleaved", "1f1b"], {"devices": 2, "microbatches": [2, 3], "forward": [[0.1, 2]], "backward": 1 / 3}, unit="us"),
+    "long": sweep("gpipe", {"devices": 2, "microbatches": range(1, 2001), "forward": 1, "backward": 2}, unit=None),
+    "search": search(Transformer(layers=24, hidden=2304, heads=24), 32, A100_80GB),
+}
+
+
+class Page(HTMLParser):
+    """The parts of an HTML table."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.opened: list[tuple[str, dict[str, str | None]]] = []
+        self.texts: list[tuple[str, str]] = []
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.opened.append((tag, dict(attrs)))
+
+    def handle_data(self, data: str) -> None:
+        self.texts.append((self.opened[-1][0], data))
+
+    def of(self, tag: str) -> list[str]:
+        return [text for name, text in self.texts if name == tag]
+
+
+@in_turn("name", TABLES)
+def test_every_form_has_the_rows(name: str) -> None:
+    table: Any = TABLES[name]
+    rows = table.to_rows()
+    assert len(table) == len(rows) == len(list(table)) > 3
+    assert table[-1] == list(table)[-1]
+    assert table[1:3] == tuple(list(table)[1:3])
+    names, *lines = csv.reader(io.StringIO(table.to_csv()))
+    assert names == [*rows[0], "unit"] if hasattr(table, "unit") else list(rows[0])
+    assert table.to_csv().count("\n") == len(rows) + 1
+    for row, line in zip(rows, lines, strict=True):
+        cells = dict(zip(names, line, strict=True))
+        assert cells.pop("unit", table.unit or "" if hasattr(table, "unit") else "") == (getattr(table, "unit", "") or "")
+        for column, value in row.items():
+            cell = cells[column]
+            if isinstance(value, tuple):
+                assert tuple(json.loads(cell)) == value
+            elif isinstance(value, float):
+                assert float(cell) == value
+            else:
+                assert cell == ("" if value is None else str(value))
+    frame = table.to_pandas()
+    assert list(frame.columns) == list(rows[0])
+    assert frame.astype(object).where(frame.notna(), None).to_dict("records") == rows
+
+
+def test_pandas_takes_a_search_itself() -> None:
+    import pandas  # imported here, because it takes a second
+
+    assert pandas.DataFrame(TABLES["search"])["seconds"].tolist() == [each.seconds for each in TABLES["search"]]
+
+
+@in_turn("name", TABLES)
+def test_a_notebook_shows_a_table_that_a_screen_reader_can_read(name: str) -> None:
+    table: Any = TABLES[name]
+    page = Page(table._repr_html_())
+    rows = table.to_rows()
+    assert page.of("caption") == [table._caption()]
+    heads = [attributes for tag, attributes in page.opened if tag == "th"]
+    assert page.of("th") == list(rows[0])
+    assert all(each["scope"] == "col" for each in heads)
+    shown = min(len(rows), 20)
+    assert [tag for tag, _ in page.opened].count("tr") == shown + 1
+    right = ["style" in each for each in heads]
+    assert right == [all(isinstance(row[each], (int, float, type(None))) and row[each] is not True for row in rows) for each in rows[0]]
+    cells = ["style" in attributes for tag, attributes in page.opened if tag == "td"]
+    assert cells == right * shown
+    all_rows = f"The first 20 of {len(rows):,} rows. to_rows(), to_csv() and to_pandas() give all rows."
+    assert page.of("p") == ([all_rows] if len(rows) > 20 else [])
+
+
+def test_cells_are_text_and_numbers_are_short() -> None:
+    row = {"<b>": "a & <i>", "list": (1, 2.5), "none": None, "number": 1234567, "share": 1 / 3, "yes": True}
+    page = Page(html_table("2 < 3", list(row), [row]))
+    assert page.of("caption") == ["2 < 3"]
+    assert page.of("th")[0] == "<b>"
+    assert page.of("td") == ["a & <i>", "1, 2.5", "1,234,567", "0.333333", "True"]
+
+
+def test_an_empty_table_keeps_its_columns(monkeypatch: pytest.MonkeyPatch) -> None:
+    empty = Sweep(("x", "y"), ())
+    assert empty.to_csv() == "x,y,unit\n"
+    assert list(empty.to_pandas().columns) == Page(empty._repr_html_()).of("th") == ["x", "y"]
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with refusal("not-installed", "pip install pandas"):
+        empty.to_pandas()
+
+
+def test_columns_are_those_of_any_row() -> None:
+    class Uneven(Tabular):
+        def to_rows(self) -> list[dict[str, Any]]:
+            return [{"a": 1}, {"b": 2}]
+
+    assert Uneven().to_csv() == "a,b\n1,\n,2\n"
+    assert Page(Uneven()._repr_html_()).of("caption") == ["Uneven: 2 rows"]
