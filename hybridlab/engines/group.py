@@ -18,7 +18,7 @@ import numpy as np
 
 from hybridlab.checks import counted, known_name, one_time, short_repr, whole_number
 from hybridlab.engines.board import CHECK, Board, FaultWatch, reset, times_file
-from hybridlab.engines.job import Job, Measured, Progress, report_steps
+from hybridlab.engines.job import Job, Measured, report_steps
 from hybridlab.engines.start import ENGINES
 from hybridlab.engines.worker import Answer, Order
 from hybridlab.errors import HybridLabError, RunFailed
@@ -121,7 +121,7 @@ class Group:
                 seen = f"{len(self._connections)} of {self.ranks} processes of the engine {self.engine!r} started"
                 raise RunFailed(f"only {seen}{self._last_lines()}", "not-started")
 
-    def run(self, job: Job, arguments: dict[str, Any], progress: Progress | None = None) -> Measured:
+    def run(self, job: Job, arguments: dict[str, Any], report: Callable[[int], None]) -> Measured:
         """Return the measurements of a job, run on the first processes. An error ends all processes and the whole group."""
         import cloudpickle
 
@@ -142,7 +142,7 @@ class Group:
         try:
             for connection in self._connections.values():
                 connection.send(Order(self._jobs, job.ranks, data))
-            answers = self._answers(watch, report_steps(job, times, progress))
+            answers = self._answers(watch, report_steps(job, times, report))
         except BaseException as why:
             self._kill()
             if isinstance(why, RunFailed):
@@ -154,8 +154,8 @@ class Group:
         spans = [[row for answer in ranks for row in answer.spans[step]] for step in range(job.steps)]
         return Measured(np.array(times), spans, tuple(answer.result for answer in ranks), self._new_output())
 
-    def _answers(self, watch: FaultWatch, report: Callable[[], None]) -> dict[int, Answer]:
-        """Return the answer of every rank, or raise the first fault. Call ``report`` regularly while waiting."""
+    def _answers(self, watch: FaultWatch, look: Callable[[], None]) -> dict[int, Answer]:
+        """Return the answer of every rank, or raise the first fault. Call ``look`` regularly while waiting."""
         from multiprocessing.connection import wait
 
         answers: dict[int, Answer] = {}
@@ -175,7 +175,7 @@ class Group:
             if (fault := watch.find_fault(now - looked)) is not None:
                 raise fault
             looked = now
-            report()
+            look()
         return answers
 
     def _look_for_an_end(self, ranks: dict[Any, int], watch: FaultWatch, seconds: float) -> None:

@@ -27,7 +27,6 @@ MOST_STEPS = 10_000
 MOST_DEVICES_NAMED = 8  # at most this many devices are named in the error of a deadlock
 FREE = Costs(forward=0, backward=0)
 START, END, OPTIMISER_PLACE = -1, -2, -3  # places that are neither an operation nor a ring
-Progress = Callable[[int, int], object]  # (number of finished steps, number of all steps)
 SpanRow = tuple[int, int, float, float, int, int, int, int]  # (kind, device, start, end, stage, chunk, step, peer)
 
 
@@ -201,17 +200,17 @@ def checked_job(
     )
 
 
-def report_steps(job: Job, times: Floats, progress: Progress | None) -> Callable[[], None]:
-    """Return a function that reports progress: if rank 0 has finished further steps, the function calls ``progress`` with their number."""
+def report_steps(job: Job, times: Floats, report: Callable[[int], None]) -> Callable[[], None]:
+    """Return a function that looks at rank 0: if it has finished further steps, the function calls ``report`` with their number."""
     last, reported = int(np.flatnonzero(job.schedule.device == 0)[-1]), 0
 
-    def report() -> None:
+    def look() -> None:
         nonlocal reported
-        if progress is not None and (done := int(np.isfinite(times[:, 1, last]).sum())) > reported:
+        if (done := int(np.isfinite(times[:, 1, last]).sum())) > reported:
             reported = done
-            progress(done, job.steps)
+            report(done)
 
-    return report
+    return look
 
 
 def no_times(job: Job) -> Floats:

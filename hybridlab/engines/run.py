@@ -8,11 +8,12 @@ import numpy as np
 from hybridlab.checks import known_name
 from hybridlab.costs import Costs
 from hybridlab.engines.group import Group
-from hybridlab.engines.job import Job, Measured, Progress, checked_job, timelines
+from hybridlab.engines.job import Job, Measured, checked_job, timelines
 from hybridlab.engines.joined import run_joined, was_started
 from hybridlab.engines.start import ENGINES
 from hybridlab.engines.threads import run_in_threads
 from hybridlab.engines.work import StepWork, WorkFunction
+from hybridlab.progress import Progress, reporting
 from hybridlab.schedule import Op, Schedule
 from hybridlab.timeline import Timeline
 from hybridlab.wire import WireFormat
@@ -57,7 +58,7 @@ def run(
     wait: bool = True,
     lost: Iterable[Op | str] = (),
     patience: float = 60.0,
-    progress: Progress | None = None,
+    progress: Progress = None,
 ) -> RunResult:
     """Run one or several steps of ``replicas`` pipelines for real, and return the measured times and the results.
 
@@ -98,8 +99,10 @@ def run(
         Operations whose outputs are never sent to another device. This is a deliberate fault, too.
     patience : float
         Processes only: a rank counts as hanging if it stays in one operation for this many seconds longer than the cost of the operation.
-    progress : callable, optional
-        Called regularly as ``progress(finished, steps)``, where ``finished`` is the number of steps that rank 0 has finished.
+    progress : bool or callable, optional
+        True shows a progress bar immediately (needs tqdm), and False never shows a bar. None shows a bar after five seconds if tqdm is
+        installed. A function is called regularly as ``progress(finished, steps)``, where ``finished`` is the number of steps that rank 0
+        has finished. Ranks that mpiexec, srun or torchrun has started show nothing.
 
     Returns
     -------
@@ -127,14 +130,17 @@ def run(
     arguments: dict[str, Any] = {"schedule": schedule, "costs": costs, "replicas": replicas, "work": work, "wire": wire, "steps": steps}
     arguments |= {"ring_step": ring_step, "optimiser": optimiser, "wait": wait}
     job = checked_job(**arguments, lost=lost)  # raises before a process is started
-    if isinstance(engine, Group):
-        return _result(job, engine.run(job, arguments | {"lost": job.lost}, progress))
-    if known_name(engine, ("threads", *ENGINES), "engine") == "threads":
-        return _result(job, run_in_threads(job, progress))
-    if was_started(engine):  # mpiexec or another program has already started one process for each rank
-        return _result(job, run_joined(engine, job))
-    with Group(engine, job.ranks, patience=patience) as group:
-        return _result(job, group.run(job, arguments | {"lost": job.lost}, progress))
+    if not isinstance(engine, Group):
+        known_name(engine, ("threads", *ENGINES), "engine")
+        if was_started(engine):  # mpiexec or another program has already started one process for each rank
+            return _result(job, run_joined(engine, job))
+    with reporting(progress, job.steps, "steps") as report:
+        if engine == "threads":
+            return _result(job, run_in_threads(job, report))
+        if isinstance(engine, Group):
+            return _result(job, engine.run(job, arguments | {"lost": job.lost}, report))
+        with Group(engine, job.ranks, patience=patience) as group:
+            return _result(job, group.run(job, arguments | {"lost": job.lost}, report))
 
 
 def _result(job: Job, measured: Measured) -> RunResult:

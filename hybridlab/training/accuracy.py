@@ -9,8 +9,9 @@ import numpy as np
 from hybridlab.arrays import Floats, Frozen, readonly
 from hybridlab.checks import counted, each_of, short_repr, whole_number
 from hybridlab.errors import HybridLabError
+from hybridlab.progress import Progress, reporting
 from hybridlab.schedule import Schedule
-from hybridlab.training.alone import DEFAULT, Progress, train_alone
+from hybridlab.training.alone import DEFAULT, train_alone
 from hybridlab.training.data import DataSet, digits
 from hybridlab.training.network import Network
 from hybridlab.training.training import equal_batch, train
@@ -86,7 +87,7 @@ def accuracy_check(
     batch: int | None = None,
     steps: int = 200,
     learning_rate: float = 0.3,
-    progress: Progress | None = None,
+    progress: Progress = None,
 ) -> AccuracyTable:
     """Return the accuracy on held-out samples after training on one device, and after training on many devices with each wire format.
 
@@ -110,8 +111,8 @@ def accuracy_check(
     batch : int, optional
         Number of samples in a global batch. It must be a multiple of (replicas x microbatches). None means the largest multiple up to 128,
         or the smallest multiple if all are above 128.
-    progress : callable, optional
-        Called after each training on many devices, with the number of such trainings that are done and their total number.
+    progress : bool or callable, optional
+        As for :func:`train_alone`, but it counts the trainings on many devices.
 
     Returns
     -------
@@ -139,25 +140,20 @@ def accuracy_check(
         raise HybridLabError("an accuracy check needs at least one format and one seed", "empty")
     if not callable(data):
         raise HybridLabError(f"data must be a function of the seed, such as digits or random_text, not {short_repr(data)}", "wrong-type")
-    if progress is not None and not callable(progress):
-        raise HybridLabError(
-            f"progress must be None or a function of two numbers (runs done, total runs), not {short_repr(progress)}",
-            "wrong-type",
-        )
     batch = equal_batch(schedule, replicas) if batch is None else batch
-    shared: Any = {"network": network, "batch": batch, "steps": steps, "learning_rate": learning_rate}
+    shared: Any = {"network": network, "batch": batch, "steps": steps, "learning_rate": learning_rate, "progress": False}
     accuracies, sent = np.empty((1 + len(pairs), len(checked_seeds))), [0] * (1 + len(pairs))
     distances = np.zeros_like(accuracies)
-    for column, seed in enumerate(checked_seeds):
-        samples = data(seed)  # all rows have the same data, so that they differ only in the way to train
-        alone = train_alone(data=samples, seed=seed, **shared)
-        accuracies[0, column] = alone.accuracy
-        for row, (wire, feedback) in enumerate(pairs, start=1):
-            trained = train(schedule, replicas, wire=wire, error_feedback=feedback, data=samples, seed=seed, **shared)
-            accuracies[row, column], sent[row] = trained.accuracy, trained.bytes_sent or 0  # None only without the library's ring
-            distances[row, column] = np.linalg.norm(trained.weights - alone.weights) / np.linalg.norm(alone.weights)
-            if progress is not None:
-                progress(column * len(pairs) + row, accuracies[1:].size)  # training on one device is fast and does not count
+    with reporting(progress, accuracies[1:].size, "trainings") as report:  # training on one device is fast and does not count
+        for column, seed in enumerate(checked_seeds):
+            samples = data(seed)  # all rows have the same data, so that they differ only in the way to train
+            alone = train_alone(data=samples, seed=seed, **shared)
+            accuracies[0, column] = alone.accuracy
+            for row, (wire, feedback) in enumerate(pairs, start=1):
+                trained = train(schedule, replicas, wire=wire, error_feedback=feedback, data=samples, seed=seed, **shared)
+                accuracies[row, column], sent[row] = trained.accuracy, trained.bytes_sent or 0  # None only without the library's ring
+                distances[row, column] = np.linalg.norm(trained.weights - alone.weights) / np.linalg.norm(alone.weights)
+                report(column * len(pairs) + row)
     names = ["one device", *(f"{wire}, error feedback" if feedback else str(wire) for wire, feedback in pairs)]
     columns = (accuracies.mean(axis=1), accuracies.min(axis=1), accuracies.max(axis=1), distances.mean(axis=1))
     rows = tuple(map(AccuracyRow, names, *(column.tolist() for column in columns), sent))

@@ -3,7 +3,6 @@
 This module also has two classes that training on many devices uses too: the result of a training, and the log of losses and accuracies.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,10 +10,10 @@ import numpy as np
 from hybridlab.arrays import Floats, Frozen, Ints, readonly
 from hybridlab.checks import numbers, short_repr, whole_number
 from hybridlab.errors import HybridLabError
+from hybridlab.progress import Progress, reporting
 from hybridlab.training.data import DataSet, batches, digits
 from hybridlab.training.network import Network
 
-Progress = Callable[[int, int], object]  # called with the number of steps done and the total number of steps
 DEFAULT = Network()
 
 
@@ -87,7 +86,7 @@ def train_alone(
     learning_rate: float = 0.3,
     seed: int = 0,
     every: int | None = None,
-    progress: Progress | None = None,
+    progress: Progress = None,
 ) -> TrainedAlone:
     """Return the network after ``steps`` steps of SGD on one device. This is the reference for training on many devices.
 
@@ -109,8 +108,9 @@ def train_alone(
         Sets the initial weights and the order of the samples.
     every : int, optional
         Number of steps between two measurements of the held-out accuracy. The accuracy is always measured after the last step.
-    progress : callable, optional
-        Called after each step with the number of steps done and the total number of steps.
+    progress : bool or callable, optional
+        True shows a progress bar immediately (needs tqdm), and False never shows a bar. None shows a bar after five seconds if tqdm is
+        installed. A function is called after each step with the number of steps done and the total number of steps.
 
     Returns
     -------
@@ -131,12 +131,14 @@ def train_alone(
     batch, steps, rate = whole_number(batch, "batch"), whole_number(steps, "steps"), checked_rate(learning_rate)
     for_weights, for_batches, _ = generators(seed)
     weights = network.initial(for_weights)
-    log = Log(network, data, steps, every, progress)
-    for chosen in batches(len(data.labels), batch, steps, for_batches):
-        with np.errstate(all="ignore"):  # the check below raises an error for numbers that are not finite
-            loss, gradient = loss_and_gradient(network, weights, data.inputs[chosen], data.labels[chosen])
-            weights = weights - rate * gradient
-        log.add(loss, weights)
+    log = Log(network, data, steps, every)
+    with reporting(progress, steps, "steps") as report:
+        for done, chosen in enumerate(batches(len(data.labels), batch, steps, for_batches), start=1):
+            with np.errstate(all="ignore"):  # the check below raises an error for numbers that are not finite
+                loss, gradient = loss_and_gradient(network, weights, data.inputs[chosen], data.labels[chosen])
+                weights = weights - rate * gradient
+            log.add(loss, weights)
+            report(done)
     return TrainedAlone(network, readonly(weights), *log.columns())
 
 
@@ -198,13 +200,8 @@ def loss_and_gradient(network: Network, weights: Floats, inputs: Floats, labels:
 class Log:
     """The losses and accuracies of a training, collected step by step."""
 
-    def __init__(self, network: Network, data: DataSet, steps: int, every: int | None, progress: Progress | None) -> None:
-        if progress is not None and not callable(progress):
-            raise HybridLabError(
-                f"progress must be None or a function of two numbers (steps done, total steps), not {short_repr(progress)}",
-                "wrong-type",
-            )
-        self.network, self.data, self.steps, self.progress = network, data, steps, progress
+    def __init__(self, network: Network, data: DataSet, steps: int, every: int | None) -> None:
+        self.network, self.data, self.steps = network, data, steps
         self.every = steps if every is None else whole_number(every, "every")
         self.losses: list[float] = []
         self.accuracies: dict[int, float] = {}
@@ -220,8 +217,6 @@ class Log:
         if done % self.every == 0 or done == self.steps:
             with np.errstate(all="ignore"):  # no numpy warning if weights are too large: the accuracy then shows it
                 self.accuracies[done] = self.network.accuracy(weights, self.data.held_out_inputs, self.data.held_out_labels)
-        if self.progress is not None:
-            self.progress(done, self.steps)
 
     def must_be_finite(self, *arrays: float | Floats) -> None:
         """Raise :class:`HybridLabError` if a number is not finite. Training has then diverged."""

@@ -10,9 +10,10 @@ from hybridlab.checks import counted, numbers, short_repr, true_or_false, whole_
 from hybridlab.collectives import ring_all_reduce
 from hybridlab.collectives.result import checked_wire
 from hybridlab.errors import HybridLabError
+from hybridlab.progress import Progress, reporting
 from hybridlab.schedule import Op, Schedule
 from hybridlab.step.replicas import Replicated, holders
-from hybridlab.training.alone import DEFAULT, Log, Progress, Trained, checked_rate, data_for, generators
+from hybridlab.training.alone import DEFAULT, Log, Trained, checked_rate, data_for, generators
 from hybridlab.training.data import DataSet, batches
 from hybridlab.training.executor import Executor, RunPipeline, gradients_by, order_lines
 from hybridlab.training.network import Network
@@ -38,7 +39,7 @@ def train(
     learning_rate: float = 0.3,
     seed: int = 0,
     every: int | None = None,
-    progress: Progress | None = None,
+    progress: Progress = None,
 ) -> Trained:
     """Return the network after ``steps`` steps of SGD on ``replicas`` pipelines that each run ``schedule``.
 
@@ -100,19 +101,21 @@ def train(
     weights = [stage.copy() for stage in network.split(start, schedule.stages)]  # split returns views of one array
     rings = _StageRings(wire, error_feedback, all_reduce, weights, for_wire)
     run_step = _step_of(schedule, network, run_pipeline)
-    log, rate, spread = Log(network, data, whole_number(steps, "steps"), every, progress), checked_rate(learning_rate), []
-    for chosen in batches(len(data.labels), batch, log.steps, for_batches):
-        if by_label:
-            chosen = chosen[np.argsort(data.labels[chosen], kind="stable")]
-        inputs, labels = data.inputs[chosen].reshape(*shape, -1), data.labels[chosen].reshape(shape)
-        with np.errstate(all="ignore"):  # the check below raises an error for numbers that are not finite
-            losses, gradients, peaks = run_step(weights, inputs, labels)
-        log.must_be_finite(losses)  # before the ring, because its error would name the wire format as the cause
-        for stage, rows in enumerate(gradients):
-            weights[stage] = weights[stage] - rate * rings.average(stage, rows)
-        all_weights = np.concatenate(weights, axis=1)
-        spread.append(np.ptp(all_weights, axis=0).max())  # for each weight, the largest minus the smallest value in all rows
-        log.add(float(losses.mean()), all_weights)
+    log, rate, spread = Log(network, data, whole_number(steps, "steps"), every), checked_rate(learning_rate), []
+    with reporting(progress, log.steps, "steps") as report:
+        for done, chosen in enumerate(batches(len(data.labels), batch, log.steps, for_batches), start=1):
+            if by_label:
+                chosen = chosen[np.argsort(data.labels[chosen], kind="stable")]
+            inputs, labels = data.inputs[chosen].reshape(*shape, -1), data.labels[chosen].reshape(shape)
+            with np.errstate(all="ignore"):  # the check below raises an error for numbers that are not finite
+                losses, gradients, peaks = run_step(weights, inputs, labels)
+            log.must_be_finite(losses)  # before the ring, because its error would name the wire format as the cause
+            for stage, rows in enumerate(gradients):
+                weights[stage] = weights[stage] - rate * rings.average(stage, rows)
+            all_weights = np.concatenate(weights, axis=1)
+            spread.append(np.ptp(all_weights, axis=0).max())  # for each weight, the largest minus the smallest value in all rows
+            log.add(float(losses.mean()), all_weights)
+            report(done)
     return Trained(
         network,
         readonly(all_weights[0]),

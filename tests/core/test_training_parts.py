@@ -301,9 +301,9 @@ MEETING = "0F0 2F1 2B1 0B0\n1F1 1F0 1B1 1B0\n0F1 2F0 2B0 0B1"  # two paths that 
         (lambda: accuracy_check(build("1f1b", 2, 4), 2, formats=[INT8]), "wrong-type", ["(INT8, True)"]),  # type: ignore[list-item]
         (lambda: accuracy_check(build("1f1b", 2, 4), 2, formats=[]), "empty", ["one format and one seed"]),
         (lambda: accuracy_check(build("1f1b", 2, 4), 2, formats=[(FP16, False)], seeds=[]), "empty", ["one format and one seed"]),
-        (lambda: accuracy_check(build("1f1b", 2, 4), 2, progress=3), "wrong-type", ["progress", "runs"]),  # type: ignore[arg-type]
+        (lambda: accuracy_check(build("1f1b", 2, 4), 2, progress=3), "wrong-type", ["progress", "(done, total)"]),  # type: ignore[arg-type]
         (lambda: accuracy_check(build("1f1b", 2, 4), 2, data=random_text()), "wrong-type", ["data", "DataSet"]),  # type: ignore[arg-type]
-        (lambda: train_alone(progress=3), "wrong-type", ["progress", "steps"]),  # type: ignore[arg-type]
+        (lambda: train_alone(progress=3), "wrong-type", ["progress", "(done, total)"]),  # type: ignore[arg-type]
         (lambda: accuracy_check(build("1f1b", 2, 4), 2, seeds=3), "not-a-list", ["seeds"]),  # type: ignore[arg-type]
         (lambda: next(batches(10, 11, 1, RNG)), "too-large", ["batch", 11, 10]),
         (lambda: next(batches(10, 0, 1, RNG)), "too-small", ["batch", 0]),

@@ -136,6 +136,9 @@ def test_progress_ends_with_all_steps(engine: Any) -> None:
     run(build("1f1b", 2, 2), costs=Costs(forward=20, backward=20), engine=engine, steps=5, progress=lambda *done: told.append(done))
     assert told == sorted(told)
     assert {of for _, of in told} <= {5}
+    assert len(run(build("1f1b", 1, 1), engine=engine, progress=True).results) == 1
+    with refusal("wrong-type", "progress", "(done, total)"):
+        run(build("1f1b", 1, 1), engine=engine, progress=1)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("engine", processes, indirect=True)
