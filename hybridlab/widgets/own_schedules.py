@@ -88,9 +88,9 @@ class OwnSchedule:
             problem = next(iter(why.problems), None)
             if isinstance(problem, Problem):
                 return f"the orders of {self.name!r} cannot run: {problem.sentence}"
-            return f"{self._must_return}, {f'not {short_repr(result)}' if why.code == 'not-a-list' else f'but {_in_one_line(why)}'}"
+            return f"{self._must_return}, {f'not {short_repr(result)}' if why.code == 'not-a-list' else f'but {in_one_line(why)}'}"
         except Exception as why:  # a student's function can raise any error, and the view shows it as the reason
-            return f"the function of {self.name!r} raises {': '.join(filter(None, (type(why).__name__, _in_one_line(why))))}"
+            return f"the function of {self.name!r} raises {': '.join(filter(None, (type(why).__name__, in_one_line(why))))}"
 
     @property
     def _must_return(self) -> str:
@@ -134,7 +134,7 @@ def offered_schedules(schedules: Any) -> dict[str, Offered]:
         return {name: REGISTRY[name] for name in schedule_names(schedules)}
     offered: dict[str, Offered] = {}
     for title, value in one_or_several(schedules.items(), "schedules"):
-        each = _offered(_checked_title(title), value)
+        each = _offered(checked_title(title), value)
         if each.name in offered:
             both = f"the titles {offered[each.name].title!r} and {title!r} are both for {each.name}"
             raise HybridLabError(f"{both}: leave one of them out", "duplicate-name")
@@ -160,11 +160,11 @@ def _offered(title: str, value: Any) -> Offered:
     return OwnSchedule(title, value, int(_takes_chunks(title, value))) if named is None else replace(named, title=title)
 
 
-def _checked_title(title: Any) -> str:
+def checked_title(title: Any) -> str:
     """Return the title, or raise an error if it is not a short text that can be printed."""
     if not isinstance(title, str) or not title.strip() or len(title) > LONGEST_TITLE or not title.isprintable():
         wanted = f"a few words of at most {LONGEST_TITLE} characters"
-        raise HybridLabError(f"the title of a schedule must be {wanted}, not {short_repr(title)}", "malformed-name")
+        raise HybridLabError(f"a title must be {wanted}, not {short_repr(title)}", "malformed-name")
     if title.endswith(SUFFIX):
         raise HybridLabError(f"only measured steps have names that end with {SUFFIX!r}, so {title!r} cannot be a title", "malformed-name")
     return title
@@ -190,7 +190,7 @@ def _takes_chunks(name: str, function: Callable[..., Any]) -> bool:
     return chunks
 
 
-def _in_one_line(why: Exception) -> str:
+def in_one_line(why: Exception) -> str:
     """Return the message of an error as the end of a sentence: one line, short, and without a full stop."""
     words = " ".join(str(why).split()).rstrip(".")
     return words if len(words) <= LONGEST_MESSAGE else f"{words[: LONGEST_MESSAGE - 3]}..."

@@ -38,13 +38,14 @@ function valueIn(word, sample) {
 }
 
 // The new values of the traits that a link sets, or a sentence that says what is wrong with the link. `made` has the author's values.
-export function settingIn(query, names, made, now) {
+// `choices` has the values of each trait whose values have several types.
+export function settingIn(query, names, made, now, choices = {}) {
   const samples = new Map(partsOf(made, names));
   const setting = {};
   for (const [name, word] of new URLSearchParams(query)) {
     const known = [...samples.keys()].join(", ");
     if (!samples.has(name)) return { fault: `The link sets \u201c${name}\u201d, but this view has only ${known}.` };
-    const value = valueIn(word, samples.get(name));
+    const value = choices[name]?.find((each) => String(each) === word) ?? valueIn(word, samples.get(name));
     if (value === undefined) return { fault: `The link sets ${name} to \u201c${word}\u201d, which is a value of another type.` };
     const [trait, ...key] = name.split(".");
     setting[trait] = key.length ? { ...(setting[trait] ?? now[trait]), [key.join(".")]: value } : value;

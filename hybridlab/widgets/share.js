@@ -46,7 +46,7 @@ function explorerOf(link) {
 }
 
 // On the site, the page reads the address. In a notebook, a click on a link such as #view?devices=4 sets the explorer near the link.
-function followLinks(model, names, row, say) {
+function followLinks(model, names, row, say, choices) {
   const state = () => Object.fromEntries(names.map((name) => [name, model.get(name)]));
   const made = state();
   const follow = (event) => {
@@ -55,7 +55,7 @@ function followLinks(model, names, row, say) {
     if (!link || !root?.isConnected || explorerOf(link) !== root) return;
     event.preventDefault();
     event.stopPropagation();
-    const { setting, fault } = settingIn(link.getAttribute("href").slice("#view?".length), names, made, state());
+    const { setting, fault } = settingIn(link.getAttribute("href").slice("#view?".length), names, made, state(), choices);
     say(fault ?? "");
     if (fault) return;
     model.set(setting);
@@ -67,9 +67,9 @@ function followLinks(model, names, row, say) {
 
 // `names` are the traits of the view's setting. A view asks for its row before it draws for the first time, because a link to the page
 // can bring a setting. `files` are further buttons: pairs of a label and a function that gets `say(sentence, ...elements)`. In a notebook
-// there is no page to link to, so the row has only these.
-export function shareRow(model, names, files = []) {
-  model.page?.open(names, { queryOf, settingIn });
+// there is no page to link to, so the row has only these. `choices` has the values of each trait whose values have several types.
+export function shareRow(model, names, files = [], choices = {}) {
+  model.page?.open(names, { queryOf, settingIn: (...link) => settingIn(...link, choices) });
   const [told, below] = [make("span", { class: "hint", role: "status" }), make("div")];
   const say = (sentence, ...elements) => {
     told.textContent = sentence;
@@ -83,6 +83,6 @@ export function shareRow(model, names, files = []) {
   });
   const row = make("div", { class: "share", role: "group", "aria-label": "Link and files" }, ...buttons, told, below);
   row.hidden = !buttons.length;
-  if (!model.page) followLinks(model, names, row, say);
+  if (!model.page) followLinks(model, names, row, say, choices);
   return row;
 }

@@ -15,11 +15,12 @@ const SETTING = ["schedule", "devices", "replicas", "microbatches", "ring", "ove
 // ---- the controls, the legend, the table ----
 
 const RINGS = { false: "after computing", true: "beside computing" };
+const ringWords = (overlap) => RINGS[overlap] ?? `when ${overlap} says`; // a text is the title of a function
 
 function settingOf(id, data, pick) {
   const choice = (name, label) => {
     const select = selectOf(`${id}-${name}`, label, (place) => pick(name, data[name][Number(place)]));
-    const words = data[name].map((value) => (name === "schedule" ? data.titles[value] : name === "overlap" ? RINGS[value] : String(value)));
+    const words = data[name].map((value) => (name === "schedule" ? data.titles[value] : name === "overlap" ? ringWords(value) : String(value)));
     const show = (value) => select.show(data[name].indexOf(value), words.map((each, place) => [String(place), each]));
     return { element: select.element, show };
   };
@@ -111,17 +112,18 @@ function legendOf(step) {
 
 const percent = (part) => `${(100 * part).toFixed(1)}\u00a0%`;
 
-// The figures of a step. Where the data hold both, the table has a column with overlap and one without.
+// The figures of a step. The table has a column for each way in which the rings can run. A dash stands where they cannot.
 function tableOf(data, setting, { held }) {
   const unit = data.unit ? `, ${data.unit}` : "";
   const steps = data.overlap.map((overlap) => data.steps[keyOf(data, { ...setting, overlap })]);
   const { peak } = data.pipelines[pipelineKey(setting)];
   const head = (overlap) => {
-    const words = overlap ? "Overlap" : "No overlap";
+    const words = { false: "No overlap", true: "Overlap" }[overlap] ?? overlap;
     if (overlap !== setting.overlap || steps.length === 1) return make("th", { scope: "col" }, words);
     return make("th", { scope: "col", class: "chosen" }, `${words} (shown)`);
   };
-  const row = (words, read) => make("tr", {}, make("th", { scope: "row" }, words), ...steps.map((step) => make("td", {}, read(step))));
+  const told = (step, read) => make("td", {}, step.refusal ? "\u2013" : read(step));
+  const row = (words, read) => make("tr", {}, make("th", { scope: "row" }, words), ...steps.map((step) => told(step, read)));
   const rows = [
     row(`Makespan${unit}`, (step) => number(step.makespan)),
     row(`All-reduce time, rings of one device${unit}`, (step) => number(step.all_reduce)),
@@ -202,7 +204,8 @@ function render({ model, el }) {
     });
     const [legend, table, readout] = [make("ul", { class: "legend" }), make("table"), readoutOf()];
     const hint = make("p", { class: "hint" }, HINT);
-    const row = shareRow(model, SETTING, exportsOf(() => (step.refusal ? [] : [timelineOf(step, setting())]), picture.box));
+    const files = exportsOf(() => (step.refusal ? [] : [timelineOf(step, setting())]), picture.box);
+    const row = shareRow(model, SETTING, files, { overlap: data.overlap });
     const seen = make("div", {}, picture.element, cursor.element);
     const aside = make("div", { class: "readout" }, readout.element, table);
     const stage = make("div", { class: "stage" }, seen, aside, make("div", { class: "key" }, legend, hint));

@@ -9,7 +9,7 @@ import traitlets
 
 from hybridlab.checks import counted, known_name, one_time, short_repr, true_or_false, whole_number
 from hybridlab.costs import Costs
-from hybridlab.errors import HybridLabError
+from hybridlab.errors import HybridLabError, UnsupportedSize
 from hybridlab.mesh import Mesh
 from hybridlab.palette import SPAN_COLOURS
 from hybridlab.schedule import Schedule
@@ -19,6 +19,7 @@ from hybridlab.step import HybridStep, hybrid_step
 from hybridlab.step.step import ring_order
 from hybridlab.timeline.spans import SPAN_KINDS, Spans
 from hybridlab.widgets.choices import costs_of_one_setting, one_or_several, schedule_names, sorted_times, whole_numbers, wire_formats
+from hybridlab.widgets.own_rings import OwnRings, offered_rings
 from hybridlab.widgets.page_data import MOST_OPS, Data, compact_json, digest, nine_digits, operation_kinds, refuse_too_large
 from hybridlab.widgets.scripts import FromFiles, script_of, style_sheet
 from hybridlab.widgets.view import Checked, View, as_trait_error, shown_first
@@ -53,6 +54,10 @@ class StepExplorer(View):
         As in :func:`hybrid_step`, instead of ``ring_step``. ``wire`` is one format, or several formats from which the reader chooses.
     overlap : bool or iterable of bool
         Whether the ring of a stage may run during the backwards of other stages.
+    rings : mapping of str to callable, or None
+        Title -> a function of ``rows`` and ``ring_time`` that returns when each ring runs, such as ``{0: (330, 450)}``. ``rows`` has a dict
+        for each operation of all ranks, as from :meth:`Timeline.to_rows`. ``ring_time`` is the time of one ring. The titles are further
+        values of the trait ``overlap``. If the rings of a function cannot run, the view says why.
     optimiser : float
         The time of the optimiser, in ``unit``.
     show : mapping or None
@@ -71,6 +76,11 @@ class StepExplorer(View):
     >>> explorer.replicas = 2
     >>> explorer.step.makespan
     1210.0
+    >>> late = lambda rows, ring_time: {stage: (1300, 1300 + ring_time) for stage in (0, 1)}
+    >>> own = StepExplorer("1f1b", replicas=2, microbatches=8, forward=50, backward=80, ring_step=20, rings={"late": late})
+    >>> own.overlap = "late"
+    >>> own.step.makespan
+    1340.0
     """
 
     SETTING = (*AXES, "rank", "time")
@@ -104,29 +114,37 @@ class StepExplorer(View):
         gradient_bytes: int | None = None,
         wire: Any = FP16,
         overlap: Any = (False, True),
+        rings: Mapping[str, Any] | None = None,
         optimiser: float = 0.0,
         unit: str | None = "ms",
         show: Mapping[str, Any] | None = None,
     ) -> None:
         sizes = {name: whole_numbers(value, name) for name, value in zip(SIZES, (devices, replicas, microbatches), strict=True)}
         overlaps = sorted({true_or_false(each, "each value of overlap") for each in one_or_several(overlap, "overlap")})
-        axes: dict[str, list[Any]] = {"schedule": schedule_names(schedules), **sizes, "overlap": overlaps}
+        self._rings = offered_rings(rings)
+        axes: dict[str, list[Any]] = {"schedule": schedule_names(schedules), **sizes, "overlap": [*overlaps, *self._rings]}
         self._costs = costs_of_one_setting(
             forward=forward, backward=backward, weight_share=weight_share, p2p=p2p, overlap=pair_overlap, unit=unit
         )
         self._ring_costs = ring_costs(ring_step, link, gradient_bytes, wire, self._costs.unit)
         self._optimiser = optimiser
-        data = step_data(axes, self._ring_costs, self._costs, optimiser)
+        data = step_data(axes, self._ring_costs, self._costs, optimiser, self._rings)
         self._digest = digest(data)
         self.set_trait("data", data)
         super().__init__(**self._first_setting(show))
 
     @property
     def step(self) -> HybridStep:
-        """The step of the current setting. Raises :class:`UnsupportedSize` if the schedule does not support the size."""
+        """The step of the current setting.
+
+        Raises :class:`UnsupportedSize` if the schedule does not support the size, or if the rings of a function cannot run.
+        """
         schedule = build(self.schedule, self.devices, self.microbatches)
         ring = self._ring_costs.arguments[self.data["ring"].index(self.ring)]
-        return hybrid_step(schedule, self._costs, self.replicas, overlap=self.overlap, optimiser=self._optimiser, **ring)
+        step = step_of(schedule, self._costs, self.replicas, self.overlap, self._rings, optimiser=self._optimiser, **ring)
+        if isinstance(step, str):
+            raise UnsupportedSize(step, "unsupported-size")
+        return step
 
     def checked(self, name: str, value: Any) -> Any:
         """Return the value of one trait. Raise an error if the explorer does not offer the value, or if it is no rank or no time."""
@@ -179,7 +197,8 @@ class StepExplorer(View):
         count = sum("refusal" not in entry for entry in self.data["steps"].values())
         numbers = {"device": self.devices, "replica": self.replicas, "microbatch": self.microbatches}
         sizes = ", ".join(counted(number, name) for name, number in numbers.items())
-        setting = f"{self.schedule}, {sizes}, ring {self.ring}, {'overlap' if self.overlap else 'no overlap'}"
+        overlap = {True: "overlap", False: "no overlap"}.get(self.overlap, f"rings of {self.overlap}")
+        setting = f"{self.schedule}, {sizes}, ring {self.ring}, {overlap}"
         return f"<StepExplorer: {counted(count, 'setting')}, data {self._digest}; {setting}; rank {self.rank} at {self.time}>"
 
 
@@ -212,7 +231,9 @@ def ring_costs(ring_step: Any, link: Any, gradient_bytes: Any, wire: Any, unit: 
     return RingCosts("Wire format", [str(each) for each in wires], [shared | {"wire": each} for each in wires])
 
 
-def step_data(axes: Mapping[str, list[Any]], ring: RingCosts, costs: Costs, optimiser: float) -> Data:
+def step_data(
+    axes: Mapping[str, list[Any]], ring: RingCosts, costs: Costs, optimiser: float, rings: Mapping[str, OwnRings] | None = None
+) -> Data:
     """Return one step for each combination of values on the axes.
 
     Parameters
@@ -225,6 +246,8 @@ def step_data(axes: Mapping[str, list[Any]], ring: RingCosts, costs: Costs, opti
         The costs of all settings.
     optimiser : float
         The time of the optimiser, in the unit of the costs.
+    rings : mapping of str to OwnRings, or None
+        The functions that give times of rings, by title. The titles are values of the axis overlap.
 
     Returns
     -------
@@ -237,7 +260,7 @@ def step_data(axes: Mapping[str, list[Any]], ring: RingCosts, costs: Costs, opti
           (the peak activations of each device)
         - ``rounds`` has the hops of a ring for each number of ranks. A hop has ``kind`` and ``step``. For each rank it has the ``piece``
           that the rank sends, and in ``to`` the position of the receiver in the ring
-        - ``steps`` has an entry for each "schedule/devices/microbatches/replicas/index of the ring's cost/overlap". ``rings`` has
+        - ``steps`` has an entry for each "schedule/devices/microbatches/replicas/index of the ring's cost/index of overlap". ``rings`` has
           [device, or a list with the device of each copy; stage; start; end; bytes of each piece if known], in the order in which the
           rings run. ``hop`` is the time of a hop, ``optimiser`` has one start for each device, and ``update`` is the time of the
           optimiser. The times of rings and optimisers have all their digits, because the script writes them into files. The other
@@ -249,7 +272,7 @@ def step_data(axes: Mapping[str, list[Any]], ring: RingCosts, costs: Costs, opti
         A value is wrong, no setting of the grid can run, or the data have more than 2 MB.
     """
     pipelines, rounds, steps, size = Data(), Data(), Data(), 0
-    for key, step in _all_steps(axes, ring, costs, optimiser):
+    for key, step in _all_steps(axes, ring, costs, optimiser, rings or {}):
         if isinstance(step, str):
             steps[key] = {"refusal": step}
             continue
@@ -286,26 +309,36 @@ def step_key(data: Mapping[str, Any], setting: Mapping[str, Any]) -> str:
     """Return the key of a setting in ``steps``.
 
     >>> setting = {"schedule": "1f1b", "devices": 2, "replicas": 4, "microbatches": 8, "ring": "FP16", "overlap": True}
-    >>> step_key({"ring": ["FP32", "FP16"]}, setting)
+    >>> step_key({"ring": ["FP32", "FP16"], "overlap": [False, True]}, setting)
     '1f1b/2/8/4/1/1'
     """
     sizes = "/".join(str(setting[name]) for name in ("schedule", "devices", "microbatches", "replicas"))
-    return f"{sizes}/{data['ring'].index(setting['ring'])}/{int(setting['overlap'])}"
+    return f"{sizes}/{data['ring'].index(setting['ring'])}/{data['overlap'].index(setting['overlap'])}"
 
 
-def _all_steps(axes: Mapping[str, list[Any]], ring: RingCosts, costs: Costs, optimiser: float) -> Iterator[tuple[str, HybridStep | str]]:
+def step_of(
+    schedule: Schedule, costs: Costs, replicas: int, overlap: bool | str, rings: Mapping[str, OwnRings], **arguments: Any
+) -> HybridStep | str:
+    """Return the step of a setting, or a sentence why its rings cannot run. ``overlap`` is a bool, or a title in ``rings``."""
+    step = hybrid_step(schedule, costs, replicas, overlap=bool(overlap), **arguments)
+    return rings[overlap].step(step) if isinstance(overlap, str) else step
+
+
+def _all_steps(
+    axes: Mapping[str, list[Any]], ring: RingCosts, costs: Costs, optimiser: float, rings: Mapping[str, OwnRings]
+) -> Iterator[tuple[str, HybridStep | str]]:
     """Yield the key of every combination with its step, or with a sentence why the combination cannot run."""
     for name, devices, microbatches in product(axes["schedule"], axes["devices"], axes["microbatches"]):
         refusal = REGISTRY[name].refusal(devices, microbatches, REGISTRY[name].fewest_chunks)
         schedule: Schedule | None = None
-        for replicas, place, overlap in product(axes["replicas"], range(len(ring.values)), axes["overlap"]):
-            key = f"{name}/{devices}/{microbatches}/{replicas}/{place}/{int(overlap)}"
+        for replicas, place, (turn, overlap) in product(axes["replicas"], range(len(ring.values)), enumerate(axes["overlap"])):
+            key = f"{name}/{devices}/{microbatches}/{replicas}/{place}/{turn}"
             why_not = refusal or _too_many_operations(name, devices, replicas, microbatches)
             if why_not:
                 yield key, why_not
             else:
                 schedule = schedule or build(name, devices, microbatches)  # built once for each size, and only if a setting can run
-                yield key, hybrid_step(schedule, costs, replicas, overlap=overlap, optimiser=optimiser, **ring.arguments[place])
+                yield key, step_of(schedule, costs, replicas, overlap, rings, optimiser=optimiser, **ring.arguments[place])
 
 
 def _too_many_operations(name: str, devices: int, replicas: int, microbatches: int) -> str | None:

@@ -8,7 +8,7 @@ import { counted } from "./view.js";
 const FIGURES = ["makespan", "all_reduce", "exposed", "share", "single", "speedup", "efficiency"];
 
 export const keyOf = (data, { schedule, devices, microbatches, replicas, ring, overlap }) =>
-  [schedule, devices, microbatches, replicas, data.ring.indexOf(ring), overlap ? 1 : 0].join("/");
+  [schedule, devices, microbatches, replicas, data.ring.indexOf(ring), data.overlap.indexOf(overlap)].join("/");
 
 export const pipelineKey = ({ schedule, devices, microbatches }) => [schedule, devices, microbatches].join("/");
 
@@ -107,6 +107,7 @@ export function stepsOf(data) {
     const pipeline = pipelineAt(key);
     const { chunks, copies } = pipeline;
     if (copies > 1) sizes.push(`${copies} copies of the weights`);
+    if (typeof overlap === "string") sizes.push(`rings of ${overlap}`);
     const place = (rank) => ({ rank, replica: Math.floor(rank / devices), device: rank % devices });
     const lists = () => ({ ops: [], sends: [], receives: [], hops: [], rings: [] });
     const ranks = Array.from({ length: devices * replicas }, (_, rank) => ({ ...place(rank), ...lists() }));

@@ -281,6 +281,83 @@ def test_colours_are_the_palettes_and_in_no_script() -> None:
     assert not [colour for colour in (*SPAN_COLOURS.values(), *KIND_COLOURS.values()) if colour.lower() in texts]
 
 
+# ---- the rings of a function ----
+
+
+def own(rows: list[dict[str, Any]], ring_time: float) -> dict[int, tuple[float, float]]:
+    """Return when each ring runs: the rank of a ring that is free last decides."""
+    ready = {row["stage"]: row["end"] for row in sorted(rows, key=lambda row: row["end"])}
+    ranks = {stage: {row["device"] for row in rows if row["stage"] == stage} for stage in ready}
+    free: dict[int, float] = {}
+    rings = {}
+    for stage in sorted(ready, key=lambda stage: ready[stage]):
+        start = max(ready[stage], *(free.get(rank, 0) for rank in ranks[stage]))
+        free |= dict.fromkeys(ranks[stage], start + ring_time)
+        rings[stage] = (start, start + ring_time)
+    return rings
+
+
+def late(rows: list[dict[str, Any]], ring_time: float) -> list[tuple[float, float]]:
+    """Return rings that run one after the other, when all computing has ended."""
+    last = max(row["end"] for row in rows)
+    return [(last + turn * ring_time, last + (turn + 1) * ring_time) for turn in range(1 + max(row["stage"] for row in rows))]
+
+
+@pytest.mark.needs("node")
+def test_rings_of_a_function_are_drawn_where_it_puts_them(tmp_path: Path) -> None:
+    """A right function shows what the library computes; other times of rings move the hops, the optimisers and the figures."""
+    sizes: dict[str, Any] = {"schedules": ("1f1b", "interleaved", "chimera", "zb-h1"), "devices": 4, "microbatches": 8, "p2p": 0.25}
+    both = {"right": own, "late": late}
+    explorer = small(**sizes, replicas=(1, 3), ring_step=(0, 4), overlap=True, optimiser=2, rings=both, show={"overlap": "late"})
+    assert "rings of late; rank" in repr(explorer)
+    settings = able(explorer)
+    assert len(settings) == 4 * 2 * 2 * 3
+    for setting, found in zip(settings, drawn(tmp_path, explorer, settings), strict=True):
+        explorer.set_state(setting)
+        same(found["rows"], rows_of(explorer.step))
+        right = explorer.data["steps"][step_key(explorer.data, setting | {"overlap": True})]
+        if setting["overlap"] == "right":
+            assert explorer.data["steps"][step_key(explorer.data, setting)] == right
+    explorer.set_state({"schedule": "interleaved", "replicas": 3, "ring": 4, "overlap": "late"})
+    (computing,) = {max(op["end"] for op in explorer.step.timeline.to_rows() if op["kind"] == "B")}
+    assert explorer.step.makespan == computing + 8 * 8 + 2  # eight rings of four hops of 4 / 2 each, and the optimiser
+    assert explorer.step.exposed_communication == 8 * 8
+
+
+@in_turn(
+    "function, sentence",
+    [
+        (
+            lambda rows, _: {row["stage"]: (0, 20) for row in rows},
+            "stage 0 of 'mine' starts at 0, before the gradients",
+        ),
+        (lambda rows, _: {row["stage"]: (99, 100) for row in rows}, "the ring of stage 0 of 'mine' takes 1, but each ring takes 20"),
+        (lambda *_: {0: (99, 119)}, "the function of 'mine' returns no ring of stage 1"),
+        (lambda rows, _: {row["stage"]: (99, 119) for row in rows}, "the rings of stages 0 and 2 of 'mine' run at the same time from 99"),
+        (lambda *_: {9: (0, 1)}, "the rings of 'mine' cannot be drawn: the stage of a ring"),
+        (lambda *_: None, "the rings of 'mine' cannot be drawn: rings must have a start and an end for each stage"),
+        (lambda *_: {}[3], "the function of 'mine' raises KeyError: 3"),
+        (lambda *_: [(float("nan"), 1)] * 4, "the rings of 'mine' cannot be drawn:"),
+    ],
+)
+def test_rings_that_cannot_run_are_refused_with_the_reason(function: Any, sentence: str) -> None:
+    explorer = small(schedules="interleaved", replicas=2, microbatches=2, ring_step=20, rings={"mine": function})
+    assert sentence in explorer.data["steps"]["interleaved/2/2/2/0/2"]["refusal"]
+    explorer.overlap = "mine"
+    with refusal("unsupported-size", sentence):
+        _ = explorer.step
+
+
+@pytest.mark.needs("node")
+def test_a_link_can_set_a_bool_and_a_title(tmp_path: Path) -> None:
+    code = """
+import { settingIn } from "./setting.js";
+const answer = ({ words, choices }) => words.map((word) => settingIn(`overlap=${word}`, ["overlap"], { overlap: "mine" }, {}, choices));
+"""
+    found = node.run(tmp_path, code, {"words": ["true", "mine"], "choices": {"overlap": [False, True, "mine"]}})
+    assert found == [{"setting": {"overlap": True}}, {"setting": {"overlap": "mine"}}]
+
+
 # ---- the setting and the cursor ----
 
 
@@ -332,6 +409,10 @@ def test_the_text_changes_with_the_data_and_with_the_setting() -> None:
         ({"schedules": ()}, "empty", "schedules"),
         ({"replicas": 0}, "too-small", "replicas"),
         ({"overlap": ()}, "empty", "overlap"),
+        ({"rings": own}, "wrong-type", "rings must be functions by title"),
+        ({"rings": {"mine": 3}}, "wrong-type", "'mine' must stand for a function of rows and ring_time, not 3"),
+        ({"rings": {"true": own}}, "duplicate-name", "choose another title"),
+        ({"rings": {"": own}}, "malformed-name", "a title must be a few words"),
         ({"overlap": "yes"}, "not-true-or-false", "each value of overlap must be True or False, not 'yes'"),
         ({"wire": [[1]], "link": 3}, "wrong-type", 'INT8 or WireFormat("INT8", block=256), or several, not [1]'),
         ({"ring_step": -1}, "negative", "ring_step"),

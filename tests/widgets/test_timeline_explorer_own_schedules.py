@@ -164,7 +164,7 @@ def no_chunks(devices: int) -> list[str]:
         ({"GPIPE": lines}, "duplicate-name", ["'GPIPE' is the name of a schedule of the registry: choose another title"]),
         ({"GPipe": "1f1b"}, "duplicate-name", ["'GPipe' is the name"]),
         ({"one": "1f1b", "two": "1F1B"}, "duplicate-name", ["the titles 'one' and 'two' are both for 1f1b: leave one of them out"]),
-        ({3: lines}, "malformed-name", ["the title of a schedule must be a few words of at most 40 characters, not 3"]),
+        ({3: lines}, "malformed-name", ["a title must be a few words of at most 40 characters, not 3"]),
         ({" ": lines}, "malformed-name", ["' '"]),
         ({"a\nb": lines}, "malformed-name", ["40 characters"]),
         ({"x" * 41: lines}, "malformed-name", ["40 characters"]),
