@@ -10,8 +10,9 @@ from typing import Any, overload
 from hybridlab.checks import counted, each_of, item_of, known_name, short_repr, unit_of_time, whole_number
 from hybridlab.errors import HybridLabError
 from hybridlab.schedules import REGISTRY, known_schedule
-from hybridlab.sweep.grid import SIZES, Row, column_names, plain_value, settings
+from hybridlab.sweep.grid import SIZES, Row, column_names, settings
 from hybridlab.sweep.jobs import Run, Size, batches_of, group_into_jobs
+from hybridlab.sweep.query import accepted_values, refuse_impossible
 from hybridlab.sweep.running import INTERRUPTED, NOT_RUN, Workers, checked_executor, run_jobs
 from hybridlab.tables import Tabular
 
@@ -94,26 +95,37 @@ class Sweep(Tabular):
         return dict(zip(self.columns, self.values[place], strict=True))
 
     def where(self, **values: Any) -> "Sweep":
-        """Return a table of the rows in which each named column has the given value. The table can be empty.
+        """Return a table of the rows in which each named column has the given value, or one of the given values. The table can be empty.
 
         Parameters
         ----------
         **values
-            The wanted value of each named column. The name of a schedule may be in upper or lower case.
+            For each named column a value, or a list, an array or a series of values. In a column with one time per device, a list is also
+            the value itself. The name of a schedule may be in upper or lower case.
 
         Raises
         ------
         HybridLabError
-            The table has no such column.
+            The table has no such column (``unknown-name``), no schedule has this name (``unknown-name``), a list is ``empty``, or no row
+            can have the value, such as a function, or a text in a column of numbers (``wrong-type``).
+
+        Examples
+        --------
+        >>> table = sweep("1f1b", {"devices": 2, "microbatches": range(1, 9), "forward": 1, "backward": 2})
+        >>> table.where(microbatches=[4, 8]).column("makespan")
+        [15.0, 27.0]
         """
-        # convert the values as in the rows: a list becomes a tuple, and a schedule gets the spelling of the registry
-        wanted = {self._index(name): _as_in_rows(name, plain_value(value)) for name, value in values.items()}
-        try:
-            near = self._rows_with(tuple(wanted)).get(tuple(wanted.values()), [])
-        except TypeError:  # a value that no dict takes as a key, such as an array
-            near = list(self.values)
-        rows = tuple(row for row in near if all(row[index] == value for index, value in wanted.items()))
-        return Sweep(self.columns, rows, self.unit)
+        wanted = {self._index(name): accepted_values(name, value) for name, value in values.items()}
+        if all(len(each) == 1 for each in wanted.values()):
+            try:  # the fast way, for the loops of labs
+                if found := self._rows_with(tuple(wanted)).get(tuple(value for (value,) in wanted.values())):
+                    return Sweep(self.columns, tuple(found), self.unit)
+            except TypeError:  # a value that no dict takes as a key
+                pass
+        for index, accepted in wanted.items():
+            refuse_impossible(self.columns[index], accepted, [row[index] for row in self.values])
+        rows = (row for row in self.values if all(row[index] in accepted for index, accepted in wanted.items()))
+        return Sweep(self.columns, tuple(rows), self.unit)
 
     def _rows_with(self, indices: tuple[int, ...]) -> dict[Values, list[Values]]:
         """Return the rows by their values in some columns. A loop of a lab asks for thousands of rows, so this is kept."""
@@ -259,12 +271,6 @@ def _warn_of_failures(table: Sweep) -> None:
     if reasons:
         message = f"{len(reasons):,} of {counted(len(table), 'row')} have no results, {reasons[0]}; the table's not_run has these rows"
         warnings.warn(message, RuntimeWarning, stacklevel=3)  # the warning points to the caller of ``sweep``
-
-
-def _as_in_rows(name: str, value: Any) -> Any:
-    """Return a value in the form of the rows of column ``name``. The name of a schedule gets the spelling of the registry."""
-    known = {each.lower(): each for each in REGISTRY} if name == "schedule" and isinstance(value, str) else {}
-    return known.get(value.lower(), value) if known else value
 
 
 def _grid_columns(grid: Any, progress: Any) -> list[str]:

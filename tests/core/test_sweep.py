@@ -408,6 +408,51 @@ def test_where_and_column_and_repr() -> None:
     assert len(Sweep(("x",), (({},), ({"y": 1},))).where(x={})) == 1  # a dict cannot be looked up
 
 
+@in_turn(
+    "values, wanted",
+    [
+        ([4, 8], [4, 8]),
+        ((8,), [8]),
+        (np.array([4, 5]), [4]),
+        ({8}, [8]),
+        (range(5), [4]),
+        (np.float32(8), [8]),
+        (5, []),
+        (None, []),
+    ],
+)
+def test_where_takes_one_value_or_several(values: Any, wanted: list[int]) -> None:
+    table = sweep(["gpipe", "1f1b"], GRID)
+    rows = [row for row in table if row["microbatches"] in wanted]
+    assert table.where(microbatches=values).to_rows() == rows
+    assert table.where(microbatches=values, schedule=["GPipe", "zb-h1"]).to_rows() == [row for row in rows if row["schedule"] == "gpipe"]
+
+
+def test_where_takes_a_series_of_pandas() -> None:
+    import pandas  # imported here, because it takes a second
+
+    table = sweep("gpipe", GRID)
+    assert table.where(microbatches=pandas.Series([4, 8])) == table
+
+
+@in_turn(
+    "column, value, code, words",
+    [
+        ("microbatches", lambda microbatches: microbatches > 4, "wrong-type", "lambda microbatches number list"),
+        ("microbatches", "4", "wrong-type", "'4' microbatches number"),
+        ("microbatches", [4, print], "wrong-type", "print microbatches"),
+        ("p2p", float("nan"), "wrong-type", "nan p2p"),
+        ("p2p", [], "empty", "p2p"),
+        ("p2p", {}, "wrong-type", "{} p2p"),
+        ("schedule", "1f1", "unknown-name", "'1f1' '1f1b'"),
+        ("schedule", 3, "wrong-type", "3 schedule text"),
+    ],
+)
+def test_a_query_that_no_row_can_answer_is_refused(column: str, value: Any, code: str, words: str) -> None:
+    with refusal(code, *words.split()):
+        sweep("gpipe", GRID).where(**{column: value})
+
+
 def test_a_table_made_by_hand_says_how_many_rows_were_refused() -> None:
     assert repr(Sweep(("x", "makespan"), ((1, 2.0), (2, 3.0)))) == "<Sweep of 2 rows, 0 refused: x, makespan>"
     assert repr(Sweep(("refused", "x"), ((None, 2), ("too small", 3)))) == "<Sweep of 2 rows, 1 refused: refused, x>"
