@@ -1,27 +1,28 @@
 """Closed forms for schedules in which microbatches enter the pipeline at both ends."""
 
 from hybridlab.checks import whole_number
-from hybridlab.formulas.ranges import ROUNDING, outside_range, single_times, sizes
+from hybridlab.formulas.ranges import ROUNDING, outside_range, single_times, sizes, split_times
 
 
 def dualpipe_bubble(stages: int, overlapped: float, backward: float, weight_gradient: float) -> float:
-    """Return the idle time of a device in DualPipe and DualPipeV, (P/2 - 1)(FB + B - 3W), for an even number P of stages.
+    """Return the idle time of a device in DualPipe and DualPipeV, (P/2 - 1)(FB + B - 3W), for even P, F = I and W <= I.
 
-    DualPipe has P stages on P devices, with two copies of each stage. DualPipeV has P stages on P/2 devices. In the simulation, the device
-    that waits longest has this idle time, if a forward takes as long as an input gradient.
+    DualPipe has P stages on P devices, with two copies of each stage. DualPipeV has P stages on P/2 devices. The device that waits longest
+    has this idle time, if a forward F takes as long as an input gradient I = B - W, and a weight gradient takes no longer. For other
+    times, the simulation gives another idle time. F is not an argument: the caller gives FB for a forward of the time I.
 
     Parameters
     ----------
     stages : int
         P.
     overlapped, backward, weight_gradient : float
-        Times of one microbatch on one stage, all in the same unit. FB is the time of an overlapped pair (a forward and a full backward), B
-        the time of a full backward alone, and W the time of a weight gradient alone.
+        Times of one microbatch on one stage, all in the same unit. FB is the time of an overlapped pair (a forward and a full backward),
+        from B to I + B. B is the time of a full backward alone, and W the time of a weight gradient alone.
 
     Raises
     ------
     UnsupportedSize
-        P is odd, or W is longer than a third of FB + B.
+        P is odd, W is longer than I, or FB is not between B and I + B (``outside-the-formula``). W is longer than B (``out-of-range``).
 
     References
     ----------
@@ -35,12 +36,16 @@ def dualpipe_bubble(stages: int, overlapped: float, backward: float, weight_grad
     stages = whole_number(stages, "stages")
     if stages % 2:
         raise outside_range("DualPipe", f"an even number of stages, not {stages}")
-    overlapped, backward, weight_gradient = single_times(overlapped, backward, weight_gradient)
-    bubble = overlapped + backward - 3 * weight_gradient
-    if bubble < -ROUNDING * overlapped:  # rounding alone cannot give such a negative number
-        condition = f"a weight gradient of at most a third of FB + B, {overlapped + backward:g}, not {weight_gradient:g}"
+    (overlapped,) = single_times(overlapped)
+    _, input_gradient, weight_gradient = split_times(0.0, backward, weight_gradient)
+    backward, tolerance = input_gradient + weight_gradient, ROUNDING * overlapped
+    if weight_gradient > input_gradient + tolerance:
+        condition = f"a weight gradient of at most the input gradient, {input_gradient:g}, not {weight_gradient:g}"
         raise outside_range("DualPipe", condition)
-    return (stages / 2 - 1) * max(bubble, 0.0)  # rounding can make 0 slightly negative
+    if not backward - tolerance <= overlapped <= input_gradient + backward + tolerance:
+        condition = f"an overlapped pair that takes from {backward:g} to {input_gradient + backward:g}, not {overlapped:g}"
+        raise outside_range("DualPipe with a forward as long as the input gradient", condition)
+    return (stages / 2 - 1) * max(overlapped + backward - 3 * weight_gradient, 0.0)  # rounding can make 0 slightly negative
 
 
 def chimera_makespan(devices: int, microbatches: int, forward: float, backward: float) -> float:

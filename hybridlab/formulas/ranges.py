@@ -26,6 +26,15 @@ def single_times(*values: float) -> tuple[float, ...]:
     return tuple(float(value) for value in checked)
 
 
+def split_times(forward: float, backward: float, weight_gradient: float) -> tuple[float, float, float]:
+    """Return F, I and W for given F, B and W, where I = B - W is the input gradient. Raise an error if W is longer than B."""
+    forward, backward, weight_gradient = single_times(forward, backward, weight_gradient)
+    if weight_gradient > backward:
+        message = f"a weight gradient cannot be longer than the backward: give at most {backward:g}, not {weight_gradient:g}"
+        raise UnsupportedSize(message, "out-of-range")
+    return forward, backward - weight_gradient, weight_gradient  # I = B - W
+
+
 def outside_range(schedule: str, condition: str) -> UnsupportedSize:
     """Return the error for arguments for which a closed form does not hold. ``condition`` says when the form holds."""
     return UnsupportedSize(f"the closed form of {schedule} holds for {condition}; simulate other cases", "outside-the-formula")

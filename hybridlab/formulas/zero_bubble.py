@@ -7,8 +7,7 @@ paper, but the formulas agreed with the simulation for all costs that were tried
 """
 
 from hybridlab.checks import whole_number
-from hybridlab.errors import UnsupportedSize
-from hybridlab.formulas.ranges import ROUNDING, outside_range, single_times, sizes
+from hybridlab.formulas.ranges import ROUNDING, outside_range, sizes, split_times
 
 
 def zb_h1_makespan(devices: int, microbatches: int, forward: float, backward: float, weight_gradient: float) -> float:
@@ -40,7 +39,7 @@ def zb_h1_makespan(devices: int, microbatches: int, forward: float, backward: fl
     devices, microbatches = sizes(devices, microbatches)
     if microbatches < devices:
         raise outside_range("ZB-H1", f"at least as many microbatches as devices, not {microbatches} of {devices}")
-    return _zb_h1_form(devices, microbatches, 1, _split_times(forward, backward, weight_gradient))
+    return _zb_h1_form(devices, microbatches, 1, split_times(forward, backward, weight_gradient))
 
 
 def interleaved_zb_makespan(devices: int, microbatches: int, chunks: int, forward: float, backward: float, weight_gradient: float) -> float:
@@ -67,7 +66,7 @@ def interleaved_zb_makespan(devices: int, microbatches: int, chunks: int, forwar
     """
     devices, microbatches = sizes(devices, microbatches, whole_groups="interleaved zero bubble")
     chunks = whole_number(chunks, "chunks", at_least=2)
-    return _zb_h1_form(devices, microbatches, chunks, _split_times(forward, backward, weight_gradient))
+    return _zb_h1_form(devices, microbatches, chunks, split_times(forward, backward, weight_gradient))
 
 
 def zb_h2_makespan(devices: int, microbatches: int, forward: float, backward: float, weight_gradient: float) -> float:
@@ -94,7 +93,7 @@ def zb_h2_makespan(devices: int, microbatches: int, forward: float, backward: fl
     2700.0
     """
     devices, microbatches = _enough_microbatches("ZB-H2", devices, microbatches)
-    forward, input_gradient, weight_gradient = _split_times(forward, backward, weight_gradient)
+    forward, input_gradient, weight_gradient = split_times(forward, backward, weight_gradient)
     bubble = max(forward, forward + input_gradient - 2 * weight_gradient, input_gradient - forward)
     return microbatches * (forward + input_gradient + weight_gradient) + (devices - 1) * bubble
 
@@ -127,7 +126,7 @@ def zb_h2_span(devices: int, microbatches: int, forward: float, backward: float,
     2400.0
     """
     devices, microbatches = _enough_microbatches("ZB-H2", devices, microbatches)
-    forward, input_gradient, weight_gradient = _split_times(forward, backward, weight_gradient)
+    forward, input_gradient, weight_gradient = split_times(forward, backward, weight_gradient)
     bubble = max(forward + input_gradient - 2 * weight_gradient, input_gradient - forward, 0.0)
     return microbatches * (forward + input_gradient + weight_gradient) + (devices - 1) * bubble
 
@@ -160,7 +159,7 @@ def zb_v_makespan(devices: int, microbatches: int, forward: float, backward: flo
     2550.0
     """
     devices, microbatches = _enough_microbatches("ZB-V", devices, microbatches)
-    forward, input_gradient, weight_gradient = _split_times(forward, backward, weight_gradient)
+    forward, input_gradient, weight_gradient = split_times(forward, backward, weight_gradient)
     if max(forward, weight_gradient) > input_gradient * (1 + ROUNDING):  # rounding can make I = B - W slightly too small
         condition = f"a forward and a weight gradient of at most the input gradient, {input_gradient:g}"
         raise outside_range("ZB-V", f"{condition}, not {forward:g} and {weight_gradient:g}")
@@ -173,15 +172,6 @@ def _zb_h1_form(devices: int, microbatches: int, chunks: int, times: tuple[float
     forward, input_gradient, weight_gradient = times
     bubble = max(forward + input_gradient - weight_gradient, forward, input_gradient)
     return microbatches * sum(times) + (devices - 1) / chunks * bubble
-
-
-def _split_times(forward: float, backward: float, weight_gradient: float) -> tuple[float, float, float]:
-    """Return F, I and W for given F, B and W."""
-    forward, backward, weight_gradient = single_times(forward, backward, weight_gradient)
-    if weight_gradient > backward:
-        message = f"a weight gradient cannot be longer than the backward: give at most {backward:g}, not {weight_gradient:g}"
-        raise UnsupportedSize(message, "out-of-range")
-    return forward, backward - weight_gradient, weight_gradient  # I = B - W
 
 
 def _enough_microbatches(schedule: str, devices: int, microbatches: int) -> tuple[int, int]:

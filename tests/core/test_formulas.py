@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 from cases import in_turn, refusal
-from hypothesis import assume, given
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 from profiles import examples
 
@@ -254,17 +254,22 @@ def test_groups_of_chimera_that_share_no_slot_wait_for_each_other(half: int, gro
 
 
 @many
-@given(st.sampled_from(["dualpipe", "dualpipe-v"]), halves, st.integers(0, 5), times, st.floats(0, 1), st.floats(0, 1))
+@given(st.sampled_from(["dualpipe", "dualpipe-v"]), halves, st.integers(0, 5), times, st.floats(0, 4), st.floats(0, 1))
+@example("dualpipe", 2, 4, 1.0, 3.0, 0.0)  # the formula would give 0, the simulation gives 2
 def test_dualpipes_bubble(name: str, half: int, more: int, forward: float, weight: float, overlap: float) -> None:
-    """By DeepSeek-AI (arXiv 2412.19437, Table 2), it is (P/2 - 1)(FB + B - 3W) if a forward is as long as the input gradient."""
+    """By DeepSeek-AI (arXiv 2412.19437, Table 2), it is (P/2 - 1)(FB + B - 3W). That holds for F = I >= W, and is refused for W > I."""
     devices, microbatches = (2 * half, 4 * half + 2 * more) if name == "dualpipe" else (half, 2 * half + more)
     schedule = build(name, devices, microbatches)
     backward, share = forward * (1 + weight), weight / (1 + weight)
     timeline = simulate(schedule, Costs(forward=forward, backward=backward, weight_share=share, overlap=overlap))
     times = (forward + backward - overlap * forward, backward, forward * weight)
     each = [time / schedule.chunks for time in times]
-    idle = timeline.makespan - timeline.busy.min()
-    assert idle == pytest.approx(formulas.dualpipe_bubble(2 * half, *each), rel=1e-9, abs=1e-9 * timeline.makespan)
+    if weight > 1 + 1e-9:
+        with refusal("outside-the-formula", "DualPipe", "weight gradient", kind=UnsupportedSize):
+            formulas.dualpipe_bubble(2 * half, *each)
+    else:
+        idle = timeline.makespan - timeline.busy.min()
+        assert idle == pytest.approx(formulas.dualpipe_bubble(2 * half, *each), rel=1e-9, abs=1e-9 * timeline.makespan)
 
 
 def test_what_1f1b_gains_is_memory_not_time() -> None:
@@ -278,7 +283,8 @@ def test_what_1f1b_gains_is_memory_not_time() -> None:
 def test_a_range_is_not_missed_by_a_rounding() -> None:
     """In floats, 0.3 - 0.1 is a little less than 0.2, and 3 x 0.2 is a little more than 0.6."""
     assert formulas.zb_v_makespan(4, 8, 0.2, 0.3, 0.1) == equal(8 * 0.5 + 3 * 0.1)
-    assert formulas.dualpipe_bubble(8, 0.3, 0.3, 0.2) == 0
+    assert formulas.dualpipe_bubble(8, 0.3, 0.3, 0.15) == equal(3 * 0.15)
+    assert formulas.dualpipe_bubble(8, 0.30000000000000004, 0.2, 0.1) == equal(3 * 0.2)
 
 
 @in_turn(
@@ -298,7 +304,9 @@ def test_a_range_is_not_missed_by_a_rounding() -> None:
         (formulas.interleaved_zb_makespan, (4, 6, 2, 1, 2, 1), ("interleaved zero bubble", "microbatches", "not 6")),
         (formulas.eager_one_f_one_b_makespan, (4, 8, 1, 2, 1.75), ("eager 1F1B", "1.5, not 1.75")),
         (formulas.dualpipe_bubble, (7, 3, 2, 1), ("DualPipe", "stages", "not 7")),
-        (formulas.dualpipe_bubble, (8, 3, 2, 2), ("DualPipe", "weight gradient", "5, not 2")),
+        (formulas.dualpipe_bubble, (4, 5, 4, 3), ("DualPipe", "weight gradient", "input gradient, 1, not 3")),
+        (formulas.dualpipe_bubble, (4, 1.5, 2, 1), ("DualPipe", "pair", "from 2 to 3, not 1.5")),
+        (formulas.dualpipe_bubble, (4, 4, 2, 1), ("DualPipe", "pair", "from 2 to 3, not 4")),
         (formulas.chimera_makespan, (5, 5, 1, 1), ("Chimera", "devices", "not 5")),
         (formulas.chimera_makespan, (4, 6, 1, 1), ("Chimera", "microbatches", "not 6")),
         (formulas.peak_activations, ("chimera", 5, 5), ("Chimera", "devices", "not 5")),
