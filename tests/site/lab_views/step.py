@@ -55,7 +55,7 @@ def is_right(view: Locator, given: Given) -> None:
     sizes = int(setting.get("Devices, K", given.devices)), int(setting["Replicas, D"]), int(setting["Microbatches, M"])
     schedule = NAMES[setting["Schedule"]] if "Schedule" in setting else given.schedule
     make = partial(step_of, given, schedule, sizes, float(setting.get("Ring step, ms", given.ring)))
-    overlap = setting["Rings run"] == "beside computing" if len(given.overlaps) > 1 else given.overlaps[0]
+    overlap = setting["Rings run"] != "after computing" if len(given.overlaps) > 1 else given.overlaps[0]
     step = make(overlap)
     shown = view.evaluate(SHOWN)
     drawn_is_right(shown, step, rings_only=setting.get("Picture shows") == "the rings")
@@ -190,7 +190,7 @@ KIND = Kind(
     "StepExplorer",
     "labs/lab06_hybrid_step.html",
     is_right,
-    given=(Given(50, 80, (False,), devices=2, ring=20, schedule="1f1b"), Given(10, 20, (False, True), devices=4)),
+    given=(Given(50, 80, (False,), devices=2, ring=20, schedule="1f1b"), Given(10, 20, (False, True, True), devices=4)),
     damages=(without_costs, with_words_for_times, with_no_data),
     faults=(with_shorter_backwards, with_a_later_ring, *map(with_one_more, ("makespan", "speedup", "exposed"))),
     silent=("Picture shows",),
