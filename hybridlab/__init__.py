@@ -15,6 +15,7 @@ from hybridlab.collectives import Link, RingResult, ring_all_reduce
 from hybridlab.costs import Costs
 from hybridlab.errors import Deadlock, HybridLabError, InvalidSchedule, RunFailed, UnsupportedSize
 from hybridlab.hardware import A100_40GB, A100_80GB, B200, H100, H200, V100
+from hybridlab.memory import Memory
 from hybridlab.mesh import Mesh
 from hybridlab.model import Transformer
 from hybridlab.planner import Plan, predict, search
@@ -56,6 +57,7 @@ __all__ = [
     "InvalidSchedule",
     "Kind",
     "Link",
+    "Memory",
     "Mesh",
     "Op",
     "Plan",

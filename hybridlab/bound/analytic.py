@@ -1,6 +1,7 @@
 """The lower bound: no order of a step has a shorter makespan. The bound needs no solver, and costs can have several settings."""
 
 import math
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -43,10 +44,10 @@ def lower_bound(schedule: Schedule, costs: Costs, memory: Any = None) -> Any:
         The schedule with the operations and their devices. Its order is not used.
     costs : Costs
         The times of the operations and messages.
-    memory : number or sequence of numbers, optional
+    memory : number, sequence of numbers, or Memory, optional
         The largest number of activations that a device may hold: one number for all devices, or one for each device. The unit is the
-        activation of one microbatch on a whole device, as in :attr:`Timeline.peak_activations`. None means the peak of ``schedule`` on
-        each device.
+        activation of one microbatch on a whole device, as in :attr:`Timeline.peak_activations`. :class:`~hybridlab.Memory` counts in
+        bytes. None means the peak of ``schedule`` on each device. A number above the microbatches of a step is no limit.
 
     Returns
     -------
@@ -56,7 +57,9 @@ def lower_bound(schedule: Schedule, costs: Costs, memory: Any = None) -> Any:
     Raises
     ------
     HybridLabError
-        The costs are for another number of devices, the memory does not hold one microbatch, or there are too many settings.
+        The arguments are no schedule and costs (``wrong-type``), the costs are for another number of devices (``does-not-fit``), there are
+        too many settings (``too-large``), or the memory does not hold one microbatch (``too-small``), is NaN (``not-finite``), is not one
+        number or one for each device (``wrong-shape``), or is no number (``not-a-number``, ``empty``, ``masked``, ``ragged``).
 
     References
     ----------
@@ -75,17 +78,28 @@ def lower_bound(schedule: Schedule, costs: Costs, memory: Any = None) -> Any:
             f"a bound or an optimum is computed from a Schedule and Costs, not from {short_repr(schedule)} and {short_repr(costs)}",
             "wrong-type",
         )
-    capacity = capacity_of(schedule, memory)
+    (highest,) = bounds_at(schedule, costs, [capacity_of(schedule, memory)])
+    return highest if costs.batch else float(highest)
+
+
+def bounds_at(schedule: Schedule, costs: Costs, capacities: Sequence[Ints]) -> list[Floats]:
+    """Return the lower bound for each of several capacities of the devices. Most of the work is done once for all of them.
+
+    Each capacity is an array of shape (devices,) as :func:`capacity_of` gives it. Each bound has the shape (settings...).
+    """
     chains = chains_of(schedule, costs)
     saved = _saved_by_pairs(schedule, costs)
     everything = _operation_sets(chains, [chain.microbatches for chain in chains], saved)
-    bounds = [_chain_bound(chains), (everything.least + everything.work).max(axis=0), _area_bound(schedule, chains, capacity)]
-    for chain in chains:
-        sets = _operation_sets([chain], [1], saved)
-        full_stages = (stage for stage in range(schedule.stages) if _generations(chain, stage, capacity)[0])
-        bounds += [_full_device_bound(chain, stage, sets, capacity) for stage in full_stages]
-    highest = np.max(bounds, axis=0)
-    return highest if costs.batch else float(highest)
+    of_all = [_chain_bound(chains), (everything.least + everything.work).max(axis=0)]
+    sets = [_operation_sets([chain], [1], saved) for chain in chains]
+    highest = []
+    for capacity in capacities:
+        bounds = [*of_all, _area_bound(schedule, chains, capacity)]
+        for chain, of_one in zip(chains, sets, strict=True):
+            full_stages = (stage for stage in range(schedule.stages) if _generations(chain, stage, capacity)[0])
+            bounds += [_full_device_bound(chain, stage, of_one, capacity) for stage in full_stages]
+        highest.append(np.max(bounds, axis=0))
+    return highest
 
 
 def reached(makespan: float, bound: float) -> bool:
@@ -123,16 +137,33 @@ def _operation_sets(chains: list[Chain], counts: list[int], saved: Floats) -> _O
     work = np.moveaxis(np.moveaxis(duration - np.where(full_backward, saved[device], 0.0), 0, -1) * count, -1, 0)
     parts = []
     for on_device in (np.flatnonzero(device == each) for each in range(device.max() + 1)):
-        heads, tails = head[on_device][:, None], tail[on_device][None]
-        least = heads + tails
-        total, first = np.zeros_like(least), np.full(least.shape, -1)
-        # The loop goes from the last position to the first, so the smallest position is written last into ``first``.
-        for row in on_device[np.argsort(-position[on_device], kind="stable")]:
-            inside = (heads <= head[row]) & (tails <= tail[row])
-            total += np.where(inside, work[row], 0.0)
-            first[inside] = position[row]
-        parts.append([array.reshape(-1, *head.shape[1:]) for array in (np.where(first < 0, -np.inf, least), total, first)])
+        if not on_device.size:
+            continue
+        heads, tails, works = (each[on_device].reshape(on_device.size, -1) for each in (head, tail, work))
+        (heads, row), (tails, column) = _ranked(heads), _ranked(tails)
+        cell = (row, column, np.arange(heads.shape[1]))
+        total = np.zeros((len(heads), *tails.shape))
+        first = np.full(total.shape, position.size)
+        np.add.at(total, cell, works)
+        np.minimum.at(first, cell, position[on_device, None])
+        # A set has the operations of all cells with at least its head and its tail, so sums run from the last cell to the first.
+        total = total[::-1, ::-1].cumsum(axis=0).cumsum(axis=1)[::-1, ::-1]
+        first = np.minimum.accumulate(np.minimum.accumulate(first[::-1, ::-1], axis=0), axis=1)[::-1, ::-1]
+        least = np.where(first == position.size, -np.inf, heads[:, None] + tails[None])
+        parts.append([array.reshape(-1, *head.shape[1:]) for array in (least, total, first)])
     return _OperationSets(*(np.concatenate(arrays) for arrays in zip(*parts, strict=True)))
+
+
+def _ranked(times: Floats) -> tuple[Floats, Ints]:
+    """Return each column of ``times`` sorted, and for each time its place in its sorted column. Equal times have the same place."""
+    order = np.argsort(times, axis=0, kind="stable")
+    ordered = np.take_along_axis(times, order, axis=0)
+    new = np.ones(times.shape, dtype=bool)
+    new[1:] = ordered[1:] != ordered[:-1]
+    places = np.maximum.accumulate(np.where(new, np.arange(len(times))[:, None], 0), axis=0)
+    rank = np.empty(times.shape, dtype=np.intp)
+    np.put_along_axis(rank, order, places, axis=0)
+    return ordered, rank
 
 
 def _chain_bound(chains: list[Chain]) -> Floats:

@@ -7,10 +7,9 @@ import numpy as np
 import numpy.typing as npt
 
 from hybridlab.arrays import Floats, Ints
-from hybridlab.checks import numbers, short_repr
 from hybridlab.costs import Costs
-from hybridlab.errors import HybridLabError
-from hybridlab.schedule import F, Schedule, W
+from hybridlab.memory import SAME, activations_in
+from hybridlab.schedule import B, F, I, Schedule, W
 from hybridlab.simulation import latencies, times_by_place
 from hybridlab.timeline import Timeline
 
@@ -80,9 +79,9 @@ def capacity_of(schedule: Schedule, memory: Any = None) -> Ints:
     ----------
     schedule : Schedule
         The schedule whose operations are to be ordered.
-    memory : number or sequence of numbers, optional
+    memory : number, sequence of numbers, or Memory, optional
         The limit: one number for all devices, or one for each device. The unit is the activation of one microbatch on a whole device.
-        None means the peak of the schedule itself.
+        A :class:`~hybridlab.Memory` has less room for a schedule with two copies of the weights. None means the peak of the schedule.
 
     Returns
     -------
@@ -92,7 +91,7 @@ def capacity_of(schedule: Schedule, memory: Any = None) -> Ints:
     Raises
     ------
     HybridLabError
-        The memory is not a number or does not hold one microbatch.
+        As in :func:`~hybridlab.memory.activations_in`.
 
     Examples
     --------
@@ -102,16 +101,42 @@ def capacity_of(schedule: Schedule, memory: Any = None) -> Ints:
     if memory is None:
         no_time = np.zeros(schedule.kind.size)  # the peak depends only on the order
         return np.rint(Timeline(schedule, no_time, no_time).peak_activations * schedule.chunks).astype(np.intp)
-    limit = numbers(memory, "memory")
-    if limit.shape not in ((), (1,), (schedule.devices,)):
-        wanted = f"memory must be one number, or one for each of the {schedule.devices} devices"
-        raise HybridLabError(f"{wanted}, not {short_repr(memory)}", "wrong-shape")
-    if not (limit >= 1).all():  # false for NaN too
-        raise HybridLabError(f"memory must hold at least 1 microbatch on every device, not {short_repr(memory)}", "too-small")
+    limit = activations_in(memory, schedule.devices, schedule.copies)
     most = schedule.microbatches * schedule.stages
     # the factor 1 + 1e-12 makes 4/3 x 3 chunks give 4 in spite of rounding
-    activations = np.floor(np.minimum(limit, most) * schedule.chunks * (1 + 1e-12))
-    return np.broadcast_to(activations.astype(np.intp), (schedule.devices,))
+    activations: Ints = np.floor(np.minimum(limit, most) * schedule.chunks * (1 + 1e-12)).astype(np.intp)
+    return activations
+
+
+def held_by(schedule: Schedule, held_after: float = 1.0) -> Floats:
+    """Return the largest number of activations that each device holds, in microbatches on a whole device, shape (devices,).
+
+    ``held_after`` is the part of an activation that a device still holds between the input gradient and the weight gradient.
+
+    >>> split = Schedule.parse("0F0 0I0 0F1 0I1 0W0 0W1")
+    >>> held_by(split).tolist(), held_by(split, held_after=0.25).tolist()
+    ([2.0], [1.25])
+    """
+    change = np.zeros(4)
+    change[[F, B, I, W]] = 1.0, -1.0, held_after - 1.0, -held_after  # memory is taken at the start, and freed at the end
+    steps = change[schedule.kind] / schedule.chunks
+    # each device frees all that it takes, so the running sum is 0 again where the rows of the next device begin
+    peaks: Floats = np.maximum.reduceat(np.cumsum(steps), schedule.first)
+    return peaks
+
+
+def beyond(schedule: Schedule, memory: Any, held_after: float = 1.0) -> str:
+    """Return a sentence about the first device on which ``schedule`` holds more than ``memory``. An empty text if it fits.
+
+    >>> beyond(Schedule.parse("0F0 0F1 0B0 0B1"), memory=1)
+    'it holds 2 activations on device 0, more than 1'
+    """
+    limit, held = activations_in(memory, schedule.devices, schedule.copies), held_by(schedule, held_after)
+    over = np.flatnonzero(held > limit * (1 + SAME) + SAME)
+    if not over.size:
+        return ""
+    most, room = (float(each[over[0]]) for each in (held, limit))
+    return f"it holds {most:.6g} activations on device {over[0]}, more than {room:.6g}"
 
 
 def _rows_by_position(schedule: Schedule) -> Ints:

@@ -1,10 +1,12 @@
 """The shortest order of a small schedule. A constraint solver finds the order, and proves that no order is shorter."""
 
 import math
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -16,6 +18,8 @@ from hybridlab.costs import Costs
 from hybridlab.errors import HybridLabError, UnsupportedSize
 from hybridlab.schedule import B, F, Schedule, W
 from hybridlab.simulation import durations, latencies, simulate
+
+Result = TypeVar("Result")
 
 MOST_OPERATIONS = 1000  # largest number of operations that the solver takes; a proof within minutes needs far fewer operations
 MOST_TICKS = 10**9  # largest number of ticks in one step, so that sums of several steps fit into the solver's 64-bit numbers
@@ -45,7 +49,7 @@ class Optimum:
     proven: bool
 
 
-def optimum(schedule: Schedule, costs: Costs, *, seconds: float = 10.0, workers: int = 1, memory: Any = None) -> Optimum:
+def optimum(schedule: Schedule, costs: Costs, memory: Any = None, *, seconds: float = 10.0, workers: int = 1) -> Optimum:
     """Return the shortest order of the schedule's operations within the memory of the schedule, or within the given ``memory``.
 
     The rules for orders and for memory are the same as in :func:`lower_bound`. The solver is CP-SAT of OR-tools. Install it with
@@ -59,20 +63,22 @@ def optimum(schedule: Schedule, costs: Costs, *, seconds: float = 10.0, workers:
     costs : Costs
         Costs with one setting. The time of every operation must be above zero. All times must be fractions with denominators up to 10,000,
         because the solver calculates with whole numbers.
+    memory : number, sequence of numbers, or Memory, optional
+        The largest number of activations that a device may hold, as in :func:`lower_bound`.
     seconds : float
         Limit of the search, about the seconds on one core. The search measures the solver's work, not real time, so that the same call
-        gives the same result on every machine.
+        gives the same result on every machine. An interrupt (Ctrl-C) ends the search at once.
     workers : int
         Number of threads of the solver.
-    memory : number or sequence of numbers, optional
-        The largest number of activations that a device may hold, as in :func:`lower_bound`.
 
     Raises
     ------
     UnsupportedSize
         The schedule has more than 1,000 operations.
     HybridLabError
-        The costs or the overlapped pairs are not as described above, OR-tools is missing, or no order within the memory was found.
+        The costs or the overlapped pairs are not as described above (``several-settings``, ``overlapped-pairs``, ``too-small``,
+        ``not-a-fraction``, ``too-large``), OR-tools is missing (``not-installed``), no order within the memory was found
+        (``no-order-found``), ``seconds`` or ``workers`` is no such number, or an error of :func:`lower_bound`.
 
     Examples
     --------
@@ -232,10 +238,26 @@ def _shortest_starts(shop: _JobShop, seconds: float, workers: int) -> tuple[Ints
     solver.parameters.num_workers = workers
     solver.parameters.interleave_search = True  # the result then does not depend on the speed of the machine and its threads
     solver.parameters.max_deterministic_time = seconds * WORK_PER_SECOND
-    status = solver.solve(model)
+    # The solver's own handler would end the search at Ctrl-C, but keep the interrupt from the caller.
+    solver.parameters.catch_sigint_signal = False
+    status = _interruptible(lambda: solver.solve(model), solver.stop_search)
     if status not in (cp_model.OPTIMAL, cp_model.FEASIBLE):
         return None, float(shop.least)
     return np.array([solver.value(begin) for begin in start], dtype=np.intp), solver.best_objective_bound
+
+
+def _interruptible(work: Callable[[], Result], stop: Callable[[], None]) -> Result:
+    """Return the result of ``work``, which runs in a thread. Call ``stop`` if an interrupt (Ctrl-C) or another signal ends the waiting.
+
+    Python handles signals only between two of its own instructions. So work outside of Python would keep an interrupt waiting.
+    """
+    with ThreadPoolExecutor(max_workers=1) as thread:
+        running = thread.submit(work)
+        try:
+            return running.result()
+        except BaseException:
+            stop()
+            raise
 
 
 def _activation_rows(schedule: Schedule) -> tuple[Ints, Ints]:

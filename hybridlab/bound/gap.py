@@ -1,8 +1,10 @@
 """The optimality gap: how much longer a schedule takes than the shortest order with the same memory."""
 
 from dataclasses import dataclass
+from typing import Any
 
 from hybridlab.bound.analytic import lower_bound, reached
+from hybridlab.bound.chains import beyond
 from hybridlab.bound.exact import optimum
 from hybridlab.checks import one_time
 from hybridlab.costs import Costs
@@ -36,7 +38,7 @@ class OptimalityGap:
         return self.makespan / best if best else 1.0
 
 
-def optimality_gap(schedule: Schedule, costs: Costs, *, seconds: float = 0.0) -> OptimalityGap:
+def optimality_gap(schedule: Schedule, costs: Costs, memory: Any = None, *, seconds: float = 0.0) -> OptimalityGap:
     """Return the makespan of ``schedule`` and the shortest possible makespan with the same memory.
 
     Parameters
@@ -45,13 +47,16 @@ def optimality_gap(schedule: Schedule, costs: Costs, *, seconds: float = 0.0) ->
         The schedule.
     costs : Costs
         Costs with one setting.
+    memory : number, sequence of numbers, or Memory, optional
+        The largest number of activations that a device may hold, as in :func:`lower_bound`. None means the peak of ``schedule``.
     seconds : float
         Limit of the search by :func:`optimum`. There is a search only if the makespan is above the lower bound. 0 means no search.
 
     Raises
     ------
     HybridLabError
-        The costs have several settings, or :func:`optimum` raises an error for these arguments.
+        The costs have several settings (``several-settings``), the schedule holds more than ``memory`` (``does-not-fit``), or an error of
+        :func:`lower_bound` or :func:`optimum` for these arguments.
 
     Examples
     --------
@@ -62,11 +67,13 @@ def optimality_gap(schedule: Schedule, costs: Costs, *, seconds: float = 0.0) ->
     1.1403508771929824
     """
     seconds = one_time(seconds, "seconds")
-    bound, timeline = lower_bound(schedule, costs), simulate(schedule, costs)
+    bound, timeline = lower_bound(schedule, costs, memory), simulate(schedule, costs)
     if costs.batch:
         message = f"an optimality gap is computed for one setting of costs, but these have settings {costs.batch}"
         raise HybridLabError(message, "several-settings")
+    if memory is not None and (over := beyond(schedule, memory)):
+        raise HybridLabError(f"a gap is for a schedule that fits in the memory, but {over}", "does-not-fit")
     if reached(timeline.makespan, bound):
         return OptimalityGap(timeline.makespan, bound, timeline.makespan)
-    best = optimum(schedule, costs, seconds=seconds) if seconds else None  # without a search, the solver need not be installed
+    best = optimum(schedule, costs, memory, seconds=seconds) if seconds else None  # without a search, the solver need not be installed
     return OptimalityGap(timeline.makespan, bound, best.makespan if best and best.proven else None)

@@ -216,7 +216,7 @@ def test_the_gap_to_the_optimum_is_at_most_the_gap_to_the_bound() -> None:
     "memory, code, words",
     [
         (0.5, "too-small", ("at least 1 microbatch", "not 0.5")),
-        (float("nan"), "too-small", ("at least 1 microbatch", "not nan")),
+        (float("nan"), "not-finite", ("number of microbatches", "not nan")),
         ([1, 2, 3], "wrong-shape", ("2 devices", "[1, 2, 3]")),
         ("much", "not-a-number", ("memory", "'much'")),
     ],
