@@ -2,14 +2,12 @@
 
 import os
 import pickle
-import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
@@ -18,6 +16,7 @@ import numpy as np
 
 from hybridlab.checks import counted, known_name, one_time, short_repr, whole_number
 from hybridlab.engines.board import CHECK, Board, FaultWatch, reset, times_file
+from hybridlab.engines.folders import temporary_folder
 from hybridlab.engines.job import Job, Measured, report_steps
 from hybridlab.engines.start import ENGINES
 from hybridlab.engines.worker import Answer, Order
@@ -60,7 +59,8 @@ class Group:
     def __init__(self, engine: str, ranks: int, *, patience: float = 60.0) -> None:
         self.engine = known_name(engine, ENGINES, "engine of processes")
         self.ranks, self.patience = whole_number(ranks, "ranks", at_most=MOST_PROCESSES), one_time(patience, "patience")
-        self._folder = Path(tempfile.mkdtemp(prefix="hybridlab-"))
+        self._ends = ExitStack()
+        self._folder = self._ends.enter_context(temporary_folder())
         self._connections: dict[int, Connection[Any, Any]] = {}
         self._processes: list[subprocess.Popen[bytes]] = []
         self._pids: list[int] = []
@@ -252,7 +252,7 @@ class Group:
                 os.killpg(process.pid, signal.SIGKILL)  # the process and its children
             process.wait()  # reads the exit code, so that no zombie process is left
         _wait_until_gone(self._pids)
-        shutil.rmtree(self._folder, ignore_errors=True)
+        self._ends.close()  # removes the folder
 
 
 def _wait_until_gone(pids: Sequence[int]) -> None:

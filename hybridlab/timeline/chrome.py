@@ -48,7 +48,8 @@ def chrome_trace(rows: Sequence[Row], microseconds: float, title: str) -> dict[s
     if beside:
         places = enumerate(sorted(names))  # each device's own track, then its other tracks
         events += [_metadata("thread_sort_index", track, sort_index=place) for place, (_, track, _) in places]
-    chunk = min((row["activations"] for row in rows if row["kind"] == "F"), default=0.0)  # the activation of one chunk
+    # the activation of one chunk; a run that has failed has no activations
+    chunk = min((row["activations"] for row in rows if row["kind"] == "F" and row["activations"] is not None), default=0.0)
     for row, tid in zip(rows, track_of, strict=True):
         start, end = row["start"] * microseconds, row["end"] * microseconds
         track = {"pid": 0, "tid": tid, "ts": start}

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
+from command_line import hybridlab
 
 from hybridlab import Costs, Schedule, Timeline, build, simulate
-from hybridlab.commands import main
 
 BOOK = Path(__file__).resolve().parents[2] / "book"
 RECORDED = BOOK / "your_trace"
@@ -53,7 +53,7 @@ def test_the_simulation_is_about_as_long_and_the_schedule_made_is_shorter(page: 
 
 
 def command(*arguments: object) -> Result:
-    return CliRunner().invoke(main, ["trace", *map(str, arguments)])
+    return hybridlab("trace", *arguments)
 
 
 def test_the_command_prints_where_the_step_went_and_writes_times_and_orders(tmp_path: Path) -> None:

@@ -21,19 +21,20 @@ from typing import Any
 import numpy as np
 import pytest
 from cases import in_turn, refusal
-from click.testing import CliRunner
+from command_line import end_of, hybridlab
 from failing_work import CannotBeLoaded, FailingWork, Planted
 from process_table import marked
 
 from hybridlab import Costs, Deadlock, HybridLabError, Op, Schedule, build
-from hybridlab.commands import main
 from hybridlab.engines import Group, StepWork, run, start
 from hybridlab.engines import group as group_module
 from hybridlab.engines.board import LOADS, RUNS, WAITS, Board, FaultWatch, reset
+from hybridlab.engines.folders import remove_dead
 from hybridlab.engines.group import MOST_PROCESSES
 from hybridlab.engines.job import END, Job, checked_job
 from hybridlab.engines.worker import Answer, _portable
 from hybridlab.errors import RunFailed
+from hybridlab.timeline.chrome import chrome_trace
 
 LONG = 60.0  # seconds that no test has to wait
 PATIENCE = 2.0  # seconds
@@ -137,6 +138,8 @@ def test_what_was_measured_before_a_process_was_killed_is_kept() -> None:
     assert not {(1, "1B3"), (0, "0B3")} & ended
     assert all(row["end"] - row["start"] >= 2e-3 - 1e-6 for row in why.measured)  # type: ignore[operator]
     assert why.measured[0]["start"] == 0
+    events = chrome_trace(why.measured, 1e6, "until it failed")["traceEvents"]
+    assert [event["name"] for event in events if event["ph"] == "X"] == [row["op"] for row in why.measured]
 
 
 def test_a_process_that_leaves_python_is_found_and_the_error_has_what_it_printed() -> None:
@@ -502,16 +505,35 @@ def test_an_interrupt_and_the_end_of_the_launcher_end_all_ranks_of_this_run_and_
     with command(*FOR_EVER) as one, command(*FOR_EVER) as other:
         wait_for_ranks(mark, 4)
         one.send_signal(signal.SIGINT)
-        _, told = one.communicate(timeout=LONG)
+        _, told = end_of(one)
         assert (one.returncode, told.splitlines()[-1]) == (130, "interrupted")
         assert len(wait_for_ranks(mark, 2)) == 2, "the other run goes on"
+        [living] = Path(tempfile.gettempdir()).iterdir()
+        with Group("mpi", 1):
+            assert living.exists(), "the next start removes no folder of a process that lives"
         other.kill()
         other.communicate(timeout=LONG)
         assert gone(mark), f"left: {marked(mark)}"
-    for left in Path(tempfile.gettempdir()).glob("hybridlab-*"):  # a killed launcher cannot remove its folder
-        for file in left.iterdir():
-            file.unlink()
-        left.rmdir()
+    assert living.exists(), "a killed launcher cannot remove its folder"
+    with Group("mpi", 1):
+        assert not living.exists(), "the next start removes it"
+
+
+def test_what_is_no_folder_of_this_library_or_of_this_user_is_never_removed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    others = [tmp_path / "hybridlab-run", tmp_path / "t-hybridlab-run-1", tmp_path / "target"]
+    dead, link, file = (tmp_path / f"hybridlab-run-{name}" for name in ("dead", "link", "file"))
+    for each in (*others, dead):
+        each.mkdir()
+        (each / "board").touch()
+    link.symlink_to(tmp_path / "target")
+    file.touch()
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "geteuid", lambda: os.getuid() + 1)
+        remove_dead(tmp_path)
+        assert dead.exists()
+    remove_dead(tmp_path)
+    assert sorted(tmp_path.iterdir()) == sorted([*others, link, file])
+    assert (tmp_path / "target/board").exists()
 
 
 def test_a_fault_on_the_command_line_has_a_sentence_an_exit_code_and_the_trace_until_then(mark: str, tmp_path: Path) -> None:
@@ -519,7 +541,7 @@ def test_a_fault_on_the_command_line_has_a_sentence_an_exit_code_and_the_trace_u
         ranks = wait_for_ranks(mark, 2)
         time.sleep(0.5)  # device 0 has run its forwards by now; if it has not, nothing is written
         os.kill(ranks[0], signal.SIGKILL)
-        _, told = launcher.communicate(timeout=LONG)
+        _, told = end_of(launcher)
         assert launcher.returncode == 1
     assert "the process of device" in told
     if (tmp_path / "out.json").exists():
@@ -528,7 +550,7 @@ def test_a_fault_on_the_command_line_has_a_sentence_an_exit_code_and_the_trace_u
 
 
 def called(*arguments: object) -> Any:
-    return CliRunner().invoke(main, ["run", "--forward", "1", "--backward", "1", *map(str, arguments)])
+    return hybridlab("run", "--forward", 1, "--backward", 1, *arguments)
 
 
 def test_the_command_prints_the_measured_step_and_the_losses_of_a_training() -> None:

@@ -13,9 +13,10 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import command_line
 import numpy as np
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
 from grading_worlds import lab_spec
 from honest import honest_cell
 
@@ -40,7 +41,7 @@ atexit.register(_OPEN.close)
 
 def hybridlab(*arguments: object, secret: str | None = SECRET) -> Result:
     """Run the command in this process, and return its exit code and what it said."""
-    return CliRunner(env={"HYBRIDLAB_SECRET": secret}).invoke(cli.main, [str(each) for each in arguments])
+    return command_line.hybridlab(*arguments, variables={"HYBRIDLAB_SECRET": secret})
 
 
 @cache

@@ -15,11 +15,10 @@ from typing import Any
 
 import pytest
 from cases import in_turn
-from click.testing import CliRunner
+from command_line import hybridlab
 
 from hybridlab.course.grading import doctor, landlock
 from hybridlab.course.grading.budget import Budget
-from hybridlab.course.grading.cli import main
 from hybridlab.course.grading.labs import reference
 from hybridlab.course.grading.landlock import LEFT_OPEN
 from hybridlab.course.grading.launch import Launcher, launcher
@@ -311,7 +310,7 @@ def test_without_landlock_nothing_is_graded(
         ["doctor", "--sandbox", "landlock"],
     )
     for command in commands:
-        result = CliRunner().invoke(main, command)
+        result = hybridlab(*command)
         assert result.exit_code == 3, result.output
         assert said in result.output
         assert "so nothing was graded" in result.output
@@ -320,7 +319,7 @@ def test_without_landlock_nothing_is_graded(
 
 @runs
 def test_the_doctor_tells_what_stays_open() -> None:
-    result = CliRunner().invoke(main, ["doctor", "--sandbox", "landlock"])
+    result = hybridlab("doctor", "--sandbox", "landlock")
     assert result.exit_code == 0, result.output
     lines = result.output.splitlines()
     assert [line for line in lines if line.startswith("no ")] == [f"no   {name} (Landlock leaves this open)" for name in LEFT_OPEN]

@@ -7,9 +7,8 @@ from pathlib import Path
 
 import pytest
 from cases import in_turn
-from click.testing import CliRunner
+from command_line import hybridlab
 
-from hybridlab.course.grading.cli import main
 from hybridlab.course.grading.copies import start
 from hybridlab.errors import HybridLabError
 
@@ -33,7 +32,7 @@ def test_a_student_can_check_a_notebook(elsewhere: str, tmp_path: Path) -> None:
     copy = start("lab02", tmp_path, "ana")
     text = copy.read_text(encoding="utf-8")
     copy.write_text(text.replace("my_makespan = ...", "my_makespan = 80"), encoding="utf-8")
-    result = CliRunner().invoke(main, ["check", str(copy)])
+    result = hybridlab("check", copy)
     assert result.exit_code == 1
     assert "lab02.t2: not yet (0 of 2 points)" in result.output
     assert "nothing handed in yet: write 1F1B" in result.output
@@ -48,7 +47,7 @@ def test_nothing_is_graded(
     monkeypatch.chdir(tmp_path)
     (tmp_path / "submissions").mkdir()
     start("lab02", tmp_path / "submissions", "ana").rename(tmp_path / "submissions" / "lab02_ana.ipynb")
-    result = CliRunner().invoke(main, arguments)
+    result = hybridlab(*arguments)
     assert result.exit_code == 3, result.output
     assert "on Linux" in result.output
     assert not list(tmp_path.glob("dist*"))

@@ -3,10 +3,8 @@
 import contextlib
 import platform
 import sys
-import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 
 from hybridlab.checks import known_name
 from hybridlab.course.grading import landlock, sandbox
@@ -14,6 +12,7 @@ from hybridlab.course.grading.budget import Budget
 from hybridlab.course.grading.sandbox import MOST_THREADS, Limits, Runtime
 from hybridlab.course.grading.session import Ended, Session
 from hybridlab.course.grading.syscalls import threads_filter
+from hybridlab.engines.folders import temporary_folder
 from hybridlab.errors import HybridLabError
 
 SANDBOXES = ("bubblewrap", "landlock", "none")  # "none" is for a student's own code on the student's own machine
@@ -101,9 +100,9 @@ def launcher(name: str = "bubblewrap", limits: Limits | None = None) -> Iterator
         raise HybridLabError(f"{why}; here, hybridlab check tries a notebook without a sandbox", "no-sandbox")
     if name == "landlock":
         landlock.require_landlock()
-    with tempfile.TemporaryDirectory(prefix="hybridlab-", dir=sandbox.folder_for_copies() if name != "none" else None) as folder:
+    with temporary_folder(sandbox.folder_for_copies() if name != "none" else None) as folder:
         try:
-            runtime = sandbox.make_runtime(Path(folder), sandboxed=name != "none")
+            runtime = sandbox.make_runtime(folder, sandboxed=name != "none")
         except OSError as why:
             reason = why.strerror or "not all files could be copied"  # an error of several files has no text of its own
             where = f"cannot put what workers need into {folder}: {reason}"
