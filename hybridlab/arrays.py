@@ -13,13 +13,29 @@ Array = TypeVar("Array", bound=npt.NDArray[Any])
 
 
 def readonly(array: Array) -> Array:
-    """Set ``array`` to read-only and return the same array.
+    """Set ``array`` to read-only and return a view of it. The view cannot be set to writeable again.
 
-    >>> readonly(np.array([1, 2])).flags.writeable
-    False
+    >>> readonly(np.array([1, 2])).setflags(write=True)
+    Traceback (most recent call last):
+    ValueError: cannot set WRITEABLE flag to True of this array
     """
     array.setflags(write=False)
-    return array
+    return array.view()  # numpy lets the owner of the numbers become writeable again, but not a view of a read-only array
+
+
+def unchanging(array: npt.NDArray[Any]) -> bool:
+    """Return whether ``array`` and the arrays whose memory it shares are read-only.
+
+    >>> numbers = np.array([1, 2])
+    >>> unchanging(readonly(numbers[:1])), unchanging(readonly(numbers)[:1])
+    (False, True)
+    """
+    owner: Any = array
+    while isinstance(owner, np.ndarray):
+        if owner.flags.writeable:
+            return False
+        owner = owner.base
+    return owner is None  # other objects, such as a bytearray or a shared memory, can be changed
 
 
 def sorted_places(numbers: npt.NDArray[Any]) -> Ints:

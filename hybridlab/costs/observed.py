@@ -37,7 +37,8 @@ def observe_costs(timeline: Timed, per: str, links: bool, weight_share: float) -
     Raises
     ------
     HybridLabError
-        ``timeline`` is not a timeline of one setting, or ``weight_share`` is above 1.
+        ``timeline`` is not a timeline of one setting, ``weight_share`` is above 1, or the times are per device and the first stages are
+        not on devices 0, 1, 2, ... (``other-placement``).
     """
     if not all(hasattr(timeline, name) for name in ("schedule", "start", "end", "unit")):
         raise HybridLabError(f"from_timeline takes a Timeline, such as simulate(...) returns, not {short_repr(timeline)}", "wrong-type")
@@ -51,6 +52,12 @@ def observe_costs(timeline: Timed, per: str, links: bool, weight_share: float) -
     if share > 1:
         raise HybridLabError(f"weight_share must be a share of the backward, from 0 to 1, not {share}", "out-of-range")
     schedule, takes = timeline.schedule, timeline.end - timeline.start
+    visited = list(dict.fromkeys(schedule.device_of))
+    if per == "device" and visited != sorted(visited):
+        # Other schedules have stage 0 on device 0, so they would give the time of one stage to another.
+        message = "times per device need the first stages on devices 0, 1, 2, ..."
+        message += f", but here stages 0, 1, ... are on devices {short_repr(visited)}"
+        raise HybridLabError(f"{message}: take per='stage'", "other-placement")
     place = schedule.device if per == "device" else schedule.stage
     parts = schedule.chunks if per == "device" else 1  # the time of a device is the time of all its chunks
     count = schedule.devices if per == "device" else schedule.stages

@@ -16,6 +16,14 @@ Event = dict[str, Any]
 
 LARGEST_FILE = 2 * 10**9  # bytes of unpacked text; reading a file takes twice as much memory as its text
 PART = 2**20  # number of bytes that are read at a time
+OTHER_ENDINGS = (".nsys-rep", ".qdrep", ".sqlite", ".pftrace", ".perfetto-trace")
+# how to get a trace in Chrome's format from a file of another format
+_FROM_SQLITE = "nsys2json (github.com/chenyu-jiang/nsys2json) makes a trace of it: python nsys2json.py {name} -o trace.json"
+_FROM_NSYS = (
+    "nsys export --type sqlite {name} makes a database of it, and nsys2json (github.com/chenyu-jiang/nsys2json) a trace of the database"
+)
+_FROM_PERFETTO = "traceconv json {name} trace.json converts it (perfetto.dev/docs/quickstart/traceconv)"
+_SQLITE = b"SQLite format 3\0"  # every database begins with these bytes
 _SPACE = re.compile(r"[ \t\n\r]*")  # the white space that JSON allows between values; \s would match more characters
 _WANTED = "a trace is JSON with a list traceEvents, as torch.profiler and Timeline.to_chrome_trace() write it"
 
@@ -63,6 +71,7 @@ class _Reader:
             self.read_events(may_end=True)
             return about
         if begin != "{":
+            _refuse_other_format(self.name, self.text[:100].encode())
             raise HybridLabError(f"{self.name} is not a trace: {_WANTED}", "not-a-trace")
         self.at += 1
         found = False
@@ -159,10 +168,28 @@ def _unpack(path: Path) -> str:
         raise HybridLabError(f"{short_repr(str(path))} cannot be read: {why.strerror or why}", "not-found") from None
     if not content.strip():
         raise HybridLabError(f"{path.name} is empty: {_WANTED}", "empty")
+    if content.startswith(_SQLITE):
+        _refuse_other_format(path.name, content[:100])
     try:
         return content.decode("utf-8-sig")  # with or without a byte order mark
     except UnicodeDecodeError:
+        _refuse_other_format(path.name, content[:100])
         raise HybridLabError(f"{path.name} is not a text in UTF-8: {_WANTED}", "not-text") from None
+
+
+def _refuse_other_format(name: str, first: bytes | bytearray) -> None:
+    """Raise if the first bytes of a file, or the end of its name, show the format of another profiler. The error says how to convert it."""
+    lower = name.lower()
+    if first.startswith(_SQLITE):
+        what, advice = "an SQLite database, such as nsys export writes", _FROM_SQLITE
+    elif lower.endswith((".nsys-rep", ".qdrep")):
+        what, advice = "a report of Nsight Systems", _FROM_NSYS
+    # A trace of Perfetto is a sequence of fields with the number 1. Each begins with the byte 0x0a, its length, and a field of a packet.
+    elif lower.endswith((".pftrace", ".perfetto-trace")) or (first.startswith(b"\n") and re.search(rb"[^\t\n\r -~]", first)):
+        what, advice = "a trace in Perfetto's own format", _FROM_PERFETTO
+    else:
+        return
+    raise HybridLabError(f"{name} is {what}, but {_WANTED}. {advice.format(name=name)}", "other-format")
 
 
 def _read_limited(stream: Any, name: str) -> bytearray:

@@ -3,8 +3,8 @@
 import re
 from array import array
 from bisect import bisect_left
-from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator
 from os import PathLike
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -14,15 +14,21 @@ import numpy as np
 from hybridlab.checks import checked_text, each_of, short_repr
 from hybridlab.errors import HybridLabError
 from hybridlab.schedule import Kind, Op
-from hybridlab.timeline.events import Event, read_events
+from hybridlab.timeline.events import OTHER_ENDINGS, Event, read_events
 
 Paths = str | PathLike[str] | Iterable[str | PathLike[str]]
 Track = tuple[Any, Any]  # process and thread of an event: its pid and tid
 
+LONGEST_PATH = 4096  # characters; the longest path that Linux allows
 MOST_NAMES = 10_000  # for an error, the names of events that are not operations are counted, up to this many different names
 _TORCH = re.compile(r"(?:PP:)?(?P<stage>[0-9]{1,9})(?P<kind>[FBIW])(?P<microbatch>[0-9]{1,9})")
 _TORCH_PAIR = re.compile(r"(?:PP:)?\(([0-9]+[FB][0-9]+);([0-9]+[FB][0-9]+)\)(?:OVERLAP_F_B)?")
 _WAITS = ("c10d::", "gloo:", "nccl:", "record_param_comms")  # names of operators that send or receive begin with these
+_MESSAGES = ("c10d::send", "c10d::recv")  # names of the operators with which stages send and receive
+_RANGES = ("user_annotation", "python_function")  # categories of torch.profiler whose events contain waits and launches of kernels
+# An error lists the names that can be operations. These categories and names of torch.profiler cannot.
+_NO_OPERATIONS = ("gpu_", "cuda_", "Trace", "overhead", "Collective")
+_NO_NAMES = (*_WAITS, "ProfilerStep", "PyTorch Profiler", "Optimizer.", "enumerate(", "<built-in", "nn.Module")
 # the words that programs use for the kinds of operations, in lower case and with underscores
 _KIND_OF = {
     Kind.F: "f fwd forward forward_step",
@@ -33,10 +39,22 @@ _KIND_OF = {
 _KINDS = {word: kind for kind, words in _KIND_OF.items() for word in words.split()}
 
 
+class Found(NamedTuple):
+    """What the name of an event says: operations, or only their kind, and a device if the pattern has the group ``device``."""
+
+    ops: tuple[Op, ...]
+    kind: Kind
+    device: str | None
+
+
+Find = Callable[[Event], Found | None]
+
+
 class Slice(NamedTuple):
     """One run of an operation or of an overlapped pair. Times are in microseconds on the clock of the file."""
 
-    ops: tuple[Op, ...]
+    ops: tuple[Op, ...]  # empty until the order of a schedule names the operation, if the event says only its kind
+    kind: Kind
     start: float
     end: float
     name: str
@@ -48,18 +66,24 @@ class Slice(NamedTuple):
 class Recording:
     """The operations in one trace file, and the events that show which time in an operation is work and which is a wait."""
 
-    def __init__(self, path: Path, pattern: re.Pattern[str] | None) -> None:
-        self.name, self.pattern = path.name, pattern
+    def __init__(self, path: Path, find: Find) -> None:
+        self.name, self._find = path.name, find
         self.slices: list[Slice] = []
         self.others: Counter[str] = Counter()
         self._open: dict[Track, list[Event]] = {}
         self._operators: dict[Track, array[float]] = {}  # an array takes 8 bytes for each start; a trace can have millions
+        self._messages: dict[Track, array[float]] = {}
         self._launches: dict[Track, list[tuple[float, int]]] = {}
-        self._kernels: dict[int, tuple[float, float]] = {}
+        self._kernels: dict[Any, dict[int, tuple[float, float]]] = defaultdict(dict)  # process: correlation number: start and end
+        self._launcher: dict[int, Any] = {}  # the process that has launched each correlation number
+        self._doubled: set[int] = set()  # the correlation numbers that several processes have launched
         self.about = read_events(path, self._take)
+        self.slices = list(_without_inner(self.slices))
         for launches in self._launches.values():
             launches.sort()  # events can be in any order in a file, and _kernels_of needs sorted times
-        self._starts = {track: np.sort(starts) for track, starts in self._operators.items()}
+        self._starts, self._sent = (
+            {track: np.sort(starts) for track, starts in found.items()} for found in (self._operators, self._messages)
+        )
 
     @property
     def rank(self) -> Any:
@@ -81,7 +105,10 @@ class Recording:
         elif phase != "X" or category == "gpu_user_annotation":  # torch.profiler writes each range a second time for the GPU
             return
         elif category == "cpu_op":
-            if not str(event.get("name")).startswith(_WAITS):
+            name = str(event.get("name"))
+            if name.startswith(_MESSAGES):
+                self._messages.setdefault(_track(event), array("d")).append(self._time(event, "ts"))
+            elif not name.startswith(_WAITS):
                 self._operators.setdefault(_track(event), array("d")).append(self._time(event, "ts"))
         elif category in ("cuda_runtime", "cuda_driver", "kernel"):
             self._add_gpu_event(event, category)
@@ -104,24 +131,30 @@ class Recording:
         # Kernels of NCCL are not the work of an operation, because they send and receive.
         if number is None or str(event.get("name")).startswith("nccl"):
             return
-        start = self._time(event, "ts")
+        start, process = self._time(event, "ts"), event.get("pid", 0)
         if category == "kernel":
-            self._kernels[number] = (start, start + self._time(event, "dur"))
+            end = start + self._time(event, "dur")
+            known = self._kernels[process].get(number, (start, end))  # all kernels of a CUDA graph have the number of one launch
+            self._kernels[process][number] = min(start, known[0]), max(end, known[1])
         else:
             self._launches.setdefault(_track(event), []).append((start, number))
+            if self._launcher.setdefault(number, process) != process:
+                self._doubled.add(number)
 
     def _add_range(self, event: Event) -> None:
-        """Store an event if its name is an operation. If not, count the name."""
-        name = str(event.get("name", ""))
-        found = operations_in(name, self.pattern)
-        if found is None:
-            if name in self.others or len(self.others) < MOST_NAMES:
-                self.others[name] += 1
+        """Store an event if it is an operation. If not, count its name, for the error of a trace without operations."""
+        found = self._find(event)
+        if found is not None:
+            start, name = self._time(event, "ts"), str(event.get("name", ""))
+            ranged = event.get("cat") in _RANGES
+            slice_ = Slice(found.ops, found.kind, start, start + self._time(event, "dur"), name, found.device, _track(event), ranged)
+            self.slices.append(slice_)
             return
-        ops, device = found
-        start = self._time(event, "ts")
-        ranged = event.get("cat") == "user_annotation"
-        self.slices.append(Slice(ops, start, start + self._time(event, "dur"), name, device, _track(event), ranged))
+        name = names_of(event)[-1]
+        if str(event.get("cat")).startswith(_NO_OPERATIONS) or name.startswith(_NO_NAMES):
+            return
+        if name in self.others or len(self.others) < MOST_NAMES:
+            self.others[name] += 1
 
     def _time(self, event: Event, key: str) -> float:
         """Return ``ts`` or ``dur`` of an event in microseconds."""
@@ -147,7 +180,7 @@ class Recording:
                 # a range without a kernel gets length 0, and starts no earlier than the end of the operation before it
                 start, end = self._kernels_of(each) or (max(each.end, free.get(each.track, each.end)),) * 2
             elif each.ranged and self._starts:
-                start, end = self._first_operator(each), each.end
+                start, end = self._first_operator(each), self._end_of_work(each)
             else:
                 start, end = each.start, each.end
             free[each.track] = end
@@ -164,34 +197,86 @@ class Recording:
                     firsts.append(float(starts[place]))
         return min(firsts, default=each.end)
 
+    def _end_of_work(self, each: Slice) -> float:
+        """Return the start of the first message after the last operator of a range, or the end of the range if it has no such message."""
+        operators, messages = (times.get(each.track, np.empty(0)) for times in (self._starts, self._sent))
+        last = operators[np.searchsorted(operators, each.end) - 1] if operators.size else each.start
+        after = messages[np.searchsorted(messages, max(last, each.start)) :]
+        return float(after[0]) if after.size and after[0] < each.end and last >= each.start else each.end
+
     def _kernels_of(self, each: Slice) -> tuple[float, float] | None:
         """Return the start of the first and the end of the last kernel that a range has launched. None if it has launched no kernel."""
         times = []
         for track, launches in self._launches.items():
             if track[0] == each.track[0]:
                 low, high = (bisect_left(launches, (time, -1)) for time in (each.start, each.end))  # -1 is below all correlation numbers
-                times += [self._kernels[number] for _, number in launches[low:high] if number in self._kernels]
+                times += [kernel for _, number in launches[low:high] if (kernel := self._kernel(number, track[0])) is not None]
         return (min(start for start, _ in times), max(end for _, end in times)) if times else None
+
+    def _kernel(self, number: int, process: Any) -> tuple[float, float] | None:
+        """Return the start and the end of the kernel with this correlation number that a process has launched. None without such a kernel.
+
+        In a file of one rank, kernels have the number of their GPU as process. In a merged file, the numbers of several ranks can be equal.
+
+        Raises
+        ------
+        HybridLabError
+            ``doubled-kernel``: the file does not say which rank has launched the kernel.
+        """
+        own = self._kernels[process].get(number) if process in self._kernels else None
+        if own is not None:
+            return own
+        found = [kernels[number] for kernels in self._kernels.values() if number in kernels]
+        if len(found) > 1 or (found and number in self._doubled):
+            message = (
+                f"several ranks in {self.name} have a kernel with the correlation number {number}, and the file does not say whose is whose"
+            )
+            advice = "give the file of each rank, or merge them so that the kernels of a rank have the pid of the rank"
+            raise HybridLabError(f"{message}: {advice}", "doubled-kernel")
+        return found[0] if found else None
+
+
+def _without_inner(slices: Iterable[Slice]) -> Iterator[Slice]:
+    """Yield the events, but not those that run within another on the same track and say only their kind.
+
+    A function ``forward_step`` can call another function ``forward_step``, and a backward can compute a forward again.
+    """
+    ends: dict[Track, float] = {}
+    for each in sorted(slices, key=lambda each: (each.start, -each.end)):
+        if each.ops or each.end > ends.get(each.track, -np.inf):
+            yield each
+            ends[each.track] = each.end
 
 
 def _track(event: Event) -> Track:
     return event.get("pid", 0), event.get("tid", 0)
 
 
-def operations_in(name: str, pattern: re.Pattern[str] | None) -> tuple[tuple[Op, ...], str | None] | None:
+def names_of(event: Event) -> tuple[str, ...]:
+    """Return the name of an event. For the call of a Python function, return also the name of the function alone.
+
+    >>> names_of({"cat": "python_function", "name": "pipe/stage.py(857): forward_one_chunk"})
+    ('pipe/stage.py(857): forward_one_chunk', 'forward_one_chunk')
+    """
+    name = str(event.get("name", ""))
+    return (name, name.rpartition("): ")[2]) if event.get("cat") == "python_function" else (name,)
+
+
+def operations_in(name: str, pattern: re.Pattern[str] | None) -> Found | None:
     """Return the operations that the name of an event contains, and its device if the pattern has the group ``device``.
 
     Return None if the name contains no operation.
 
-    >>> operations_in("PP:2F0", None)
-    ((Op(kind=<Kind.F: 'F'>, stage=2, microbatch=0),), None)
+    >>> operations_in("PP:2F0", None).ops
+    (Op(kind=<Kind.F: 'F'>, stage=2, microbatch=0),)
     >>> operations_in("PP:2SEND_F0", None) is None
     True
     """
     if pattern is None:
         pair = _TORCH_PAIR.fullmatch(name)
         if pair:
-            return tuple(map(Op.parse, pair.groups())), None
+            ops = tuple(map(Op.parse, pair.groups()))
+            return Found(ops, ops[0].kind, None)
         match = _TORCH.fullmatch(name)
     else:
         match = pattern.search(name)
@@ -207,7 +292,8 @@ def operations_in(name: str, pattern: re.Pattern[str] | None) -> tuple[tuple[Op,
     if not all(number is not None and re.fullmatch("[0-9]{1,9}", number) for number in numbers):
         message = f"the pattern finds stage {numbers[0]!r} and microbatch {numbers[1]!r} in {short_repr(name)}"
         raise HybridLabError(f"{message}: both are whole numbers from 0", "not-a-whole-number")
-    return (Op(_KINDS[word], int(numbers[0]), int(numbers[1])),), groups.get("device")
+    op = Op(_KINDS[word], int(numbers[0]), int(numbers[1]))
+    return Found((op,), op.kind, groups.get("device"))
 
 
 def checked_pattern(pattern: object) -> re.Pattern[str] | None:
@@ -232,15 +318,23 @@ def files_at(path: Paths) -> list[Path]:
         if not listed:
             raise HybridLabError("the list of trace files is empty: give one for each rank", "empty")
         return [file for each in listed for file in files_at(_one_path(each))]
+    text = str(path)
+    if text.lstrip()[:1] in ("{", "[") and (len(text) > LONGEST_PATH or '"' in text):
+        raise HybridLabError(f"path is the text of a trace, {short_repr(text)}: write the text to a file, and give its path", "not-a-path")
+    if "\0" in text or len(text) > LONGEST_PATH:
+        raise HybridLabError(f"{short_repr(text)} is not the path of a file", "not-a-path")
     place = Path(path)
     if place.is_dir():
-        found = sorted(each for each in place.iterdir() if each.name.endswith((".json", ".json.gz")))
-    elif any(mark in str(path) for mark in "*?[") and not place.exists():  # the name of an existing file can contain *, ? or [
+        files = sorted(place.iterdir())
+        found = [each for each in files if each.name.endswith((".json", ".json.gz"))]
+        # a file of another format is read, so that the error says how to convert it
+        found = found or [each for each in files if each.name.endswith(OTHER_ENDINGS)][:1]
+    elif any(mark in text for mark in "*?[") and not place.exists():  # the name of an existing file can contain *, ? or [
         found = sorted(Path(place.anchor).glob(str(place.relative_to(place.anchor))))
     else:
         return [place]
     if not found:
-        raise HybridLabError(f"there is no trace at {short_repr(str(path))}: traces end in .json or .json.gz", "not-found")
+        raise HybridLabError(f"there is no trace at {short_repr(text)}: traces end in .json or .json.gz", "not-found")
     return found
 
 

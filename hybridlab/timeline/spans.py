@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from hybridlab.arrays import Floats, Frozen, Ints, readonly
+from hybridlab.arrays import Floats, Frozen, Ints, readonly, unchanging
 from hybridlab.checks import LATEST, known_name, refuse_masked, short_repr
 from hybridlab.errors import HybridLabError
 
@@ -176,8 +176,8 @@ def require_fitting_spans(spans: Spans, settings: tuple[int, ...], devices: int,
 
 
 def _times(value: Any, name: str) -> Floats:
-    """Return ``value`` as a float64 array of times. The last axis is for the spans. A read-only array is not copied."""
-    if isinstance(value, np.ndarray) and value.dtype == np.float64 and not value.flags.writeable:
+    """Return ``value`` as a float64 array of times. The last axis is for the spans. An array that nobody can change is not copied."""
+    if isinstance(value, np.ndarray) and value.dtype == np.float64 and unchanging(value):
         array = value
     else:
         refuse_masked(value, f"{name} of spans")

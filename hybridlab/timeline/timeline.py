@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from hybridlab.arrays import Floats, Frozen, Ints, readonly
+from hybridlab.arrays import Floats, Frozen, Ints, readonly, unchanging
 from hybridlab.checks import LATEST, in_a_second, numbers, short_repr, unit_of_time
 from hybridlab.errors import HybridLabError
-from hybridlab.schedule import KINDS, F, I, Op, Operations
+from hybridlab.schedule import KINDS, F, I, Op, Operations, Schedule
 from hybridlab.schedule.text import join_csv
 from hybridlab.timeline.chrome import OWN, chrome_trace
 from hybridlab.timeline.spans import Spans, require_fitting_spans
@@ -60,9 +60,8 @@ class Timeline(Frozen):
         unit_of_time(self.unit)
         for name in ("start", "end"):
             array = getattr(self, name)
-            shareable = isinstance(array, np.ndarray) and array.dtype == np.float64 and not array.flags.writeable
-            if not (shareable and array.size):
-                array = readonly(numbers(array, name))  # the array is copied, except if it is read-only
+            if not (isinstance(array, np.ndarray) and array.dtype == np.float64 and array.size and unchanging(array)):
+                array = readonly(numbers(array, name))  # the array is copied, except if nobody can change it
             if array.shape[-1:] != self.schedule.kind.shape:
                 wanted = f"{self.schedule.kind.size} values on the last axis, one for each operation"
                 raise HybridLabError(f"{name} must have {wanted}, not shape {array.shape}", "wrong-shape")
@@ -124,23 +123,33 @@ class Timeline(Frozen):
         path: str | PathLike[str] | Iterable[str | PathLike[str]],
         *,
         pattern: str | None = None,
+        events: Mapping[str, str] | None = None,
+        schedule: str | tuple[str, int] | Schedule | None = None,
         step: int | None = None,
         name: str | None = None,
         shift_clocks: bool = False,
     ) -> "Timeline":
         r"""Return the timeline of a training step from trace files. The names of the files end in .json or .json.gz.
 
-        There are three kinds of files:
+        There are four kinds of files:
 
         - A file with the result of :meth:`to_chrome_trace`. The timeline that is read equals the timeline that was written.
         - The files of torch.profiler, one for each rank, from a job that runs torch.distributed.pipelining. In these files, each operation
           has a range such as ``PP:0F1``. The files are merged by ``distributedInfo.rank`` and ``baseTimeNanoseconds``.
-        - A trace of any other program. ``pattern`` says which events are operations.
+        - A trace of a program that writes stage and microbatch into the names of its events. ``pattern`` says which events are operations.
+        - A trace of a program whose events say only forward or backward, such as ``forward_step`` of Megatron-LM, or torch's own
+          Schedule1F1B and ScheduleGPipe. ``events`` names the events, and ``schedule`` says which operation each of them is: event n of a
+          rank is operation n of its device. All events are checked against the schedule.
+
+        Devices have the numbers of the ranks if all files state their ranks (``distributedInfo.rank``, or a group ``device``). If not,
+        device 0 is the rank that runs the first stage, device 1 the next rank that microbatch 0 visits forward, and so on. Names of files
+        and numbers of processes mean nothing.
 
         A range of torch.profiler also contains the wait for the input. So the range is not the time of the operation. Without GPU kernels
         in the file, the operation starts at the first ``cpu_op`` in its range that does not send or receive (``c10d::``, ``gloo:``,
-        ``nccl:``), and ends with the range. With GPU kernels, the operation starts with the first kernel that the range has launched, and
-        ends with the last. If a range has no such ``cpu_op`` or kernel, its operation has length 0.
+        ``nccl:``). It ends with the range, or at a ``c10d::send`` that comes after all other operators of the range. With GPU kernels, the
+        operation starts with the first kernel that the range has launched, and ends with the last. If a range has no such ``cpu_op`` or
+        kernel, its operation has length 0.
 
         Times in files are in microseconds, whatever ``displayTimeUnit`` says. Except for traces of this library, the timeline is in ms and
         begins at 0. A trace of 200 MB takes about 520 MB of memory and 13 seconds.
@@ -154,18 +163,27 @@ class Timeline(Frozen):
             such as forward, bwd, dgrad, wgrad, in capital or small letters), ``stage`` and ``microbatch``. A group ``device`` is optional.
             Without ``device``, each of several files is a device. In a single file, each process is a device; if there is only one
             process, each thread is a device.
+        events : mapping of str to str, optional
+            For each kind (F and B, or F, I and W) a regular expression that matches whole names of events, such as ``"forward_step"`` or
+            ``"forward_step|forward-compute"``. For an event of a Python function, such as ``schedules.py(243): forward_step``, the name of
+            the function is enough. A group ``device`` is optional, as in ``pattern``. An event within another one does not count.
+        schedule : str, (str, int) or Schedule, optional
+            The schedule that the job runs, if ``events`` are given: a name, a name with the number of chunks, or a schedule. With a name,
+            the number of devices is the number of ranks, and the number of microbatches is that of the forwards. If the trace has several
+            steps, their number is the smallest with which all events agree.
         step : int, optional
             The number of the step to read, from 0, if the files have several steps. Run k of each operation (from 0) belongs to step k.
         name : str, optional
-            The name of the schedule. By default, the name of the first file.
+            The name of the schedule. By default, the name of ``schedule``, of the only file, or of the folder with the files.
         shift_clocks : bool
             Whether to shift clocks that disagree. They are shifted until the fastest messages in both directions take the same time.
 
         Raises
         ------
         HybridLabError
-            A file is damaged, no event is an operation, an operation is missing, occurs twice or has no time, two operations of a device
-            overlap, there are several steps, or clocks disagree. The message names the event.
+            A file is damaged or of another format, no event is an operation, an operation is missing, occurs twice or has no time, two
+            operations of a device overlap, an event contradicts ``schedule``, there are several steps, or clocks disagree. The message
+            names the event. Or an option is wrong, such as a ``pattern`` without a group that is needed.
 
         Examples
         --------
@@ -183,10 +201,15 @@ class Timeline(Frozen):
         >>> _ = path.write_text(json.dumps(events))
         >>> Timeline.from_chrome_trace(path, pattern=r"(?P<kind>\w+) of stage (?P<stage>\d+), microbatch (?P<microbatch>\d+)").makespan
         4.0
+        >>> names = ["forward_step", "forward_step", "backward_step", "backward_step"]
+        >>> events = [{"ph": "X", "name": name, "ts": 9000 * n, "dur": 2000} for n, name in enumerate(names)]
+        >>> _ = path.write_text(json.dumps(events))
+        >>> print(Timeline.from_chrome_trace(path, events={"F": "forward_step", "B": "backward_step"}, schedule="gpipe").schedule)
+        device 0: 0F0 0F1 0B0 0B1
         """
         from hybridlab.timeline.trace_file import parts_of  # imported here, because it loads json, gzip and re
 
-        return cls(*parts_of(path, pattern, step, name, shift_clocks))
+        return cls(*parts_of(path, pattern, events, schedule, step, name, shift_clocks))
 
     @property
     def ops(self) -> tuple[Op, ...]:

@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -11,14 +11,16 @@ import numpy as np
 from hybridlab.arrays import Floats
 from hybridlab.checks import IN_A_SECOND, counted, short_repr, true_or_false, whole_number
 from hybridlab.errors import HybridLabError
-from hybridlab.schedule import Op, Operations, Schedule
+from hybridlab.schedule import Kind, Op, Operations, Schedule
 from hybridlab.timeline.chrome import OWN
 from hybridlab.timeline.clocks import shifts_of
+from hybridlab.timeline.named_events import EXAMPLE, Rank, checked_events, checked_order, finder, with_operations
 from hybridlab.timeline.own_trace import OwnTrace, read_own_trace
-from hybridlab.timeline.recordings import Paths, Recording, Slice, checked_pattern, files_at
+from hybridlab.timeline.recordings import Find, Paths, Recording, Slice, checked_pattern, files_at, operations_in
 from hybridlab.timeline.spans import Spans
 
 MICROSECOND = 1.0  # times in files are rounded, so times that differ by less than this count as equal
+_DIRECTION = re.compile("forward|backward|fwd|bwd|grad", re.IGNORECASE)  # names that an error shows first
 UNIT = "ms"  # the unit of timelines from traces that this library has not written
 
 
@@ -32,29 +34,50 @@ class Parts(NamedTuple):
     unit: str | None
 
 
-class Rank(NamedTuple):
-    """The operations of one rank, sorted by their starts. Times are in microseconds, on one clock for all ranks."""
-
-    label: str
-    slices: list[Slice]
-
-
-def parts_of(path: Paths, pattern: Any, step: Any, name: str | None, shift_clocks: Any) -> Parts:
+def parts_of(path: Paths, pattern: Any, events: Any, schedule: Any, step: Any, name: str | None, shift_clocks: Any) -> Parts:
     """Return the arguments of the timeline in trace files. See :meth:`hybridlab.Timeline.from_chrome_trace`."""
     compiled, shift = checked_pattern(pattern), true_or_false(shift_clocks, "shift_clocks")
+    kinds, asked = checked_events(events), checked_order(schedule)
+    _require_fitting_options(pattern, events, schedule)
     step = None if step is None else whole_number(step, "step", at_least=0)
     files = files_at(path)
-    recordings = [Recording(file, compiled) for file in files]
-    if len(files) == 1 and compiled is None and OWN in _other_data(recordings[0]):
+    find: Find = (lambda event: operations_in(str(event.get("name", "")), compiled)) if kinds is None else finder(kinds)
+    recordings = [Recording(file, find) for file in files]
+    if len(files) == 1 and compiled is None and kinds is None and OWN in _other_data(recordings[0]):
         return Parts(*read_own_trace(OwnTrace(files[0])))  # the file is read again, because OwnTrace needs other events
-    ranks = _choose_step(_sort_ranks(_ranks_of(recordings, compiled)), step)
-    schedule = Schedule(_name_of(name, files), [_turns_of(rank) for rank in ranks])
+    if not any(recording.slices for recording in recordings):
+        raise HybridLabError(_nothing_found(recordings, compiled, kinds), "no-operations")
+    ranks = _ranks_of(recordings)
+    if asked is None:
+        ranks = _in_device_order(ranks)
+    else:
+        if shift and any(rank.number is None for rank in ranks):
+            message = (
+                "the files do not state their ranks, so their order is that of the first forwards, which clocks that disagree do not show"
+            )
+            raise HybridLabError(f"{message}: leave shift_clocks out, or record with torch.profiler, which writes the rank", "no-ranks")
+        ranks = with_operations(ranks, asked)
+        name = (asked.name if isinstance(asked, Schedule) else asked[0]) if name is None else name
+    ranks = _choose_step(_sort_ranks(ranks), step)
+    made = Schedule(_name_of(name, files), [_turns_of(rank) for rank in ranks])
     times = {op: (each.start, each.end) for rank in ranks for each in rank.slices for op in each.ops}
-    start, end = (np.array(column) for column in zip(*(times[op] for op in schedule.ops), strict=True))
-    by = shifts_of(schedule, start, end, [rank.label for rank in ranks], MICROSECOND, shift)[schedule.device]
+    start, end = (np.array(column) for column in zip(*(times[op] for op in made.ops), strict=True))
+    by = shifts_of(made, start, end, [rank.label for rank in ranks], MICROSECOND, shift)[made.device]
     start, end = start + by, end + by
     begin, length = start.min(), 1_000_000 / IN_A_SECOND[UNIT]  # clocks begin in 1970 or when the machine starts
-    return Parts(schedule, (start - begin) / length, (end - begin) / length, None, UNIT)
+    return Parts(made, (start - begin) / length, (end - begin) / length, None, UNIT)
+
+
+def _require_fitting_options(pattern: object, events: object, schedule: object) -> None:
+    """Raise if the options contradict each other: either a pattern, or events with a schedule, or none of them."""
+    if pattern is not None and events is not None:
+        raise HybridLabError("give a pattern if names of events have stages and microbatches, and events if not, but not both", "two-ways")
+    if events is not None and schedule is None:
+        message = "events say only the kind of an operation: give the schedule that the job runs"
+        raise HybridLabError(f"{message}, as in {EXAMPLE}", "no-schedule")
+    if schedule is not None and events is None:
+        message = "a schedule is needed only where events say the kinds of operations"
+        raise HybridLabError(f"{message}: give both, as in {EXAMPLE}", "no-events")
 
 
 def _other_data(recording: Recording) -> dict[str, Any]:
@@ -63,20 +86,20 @@ def _other_data(recording: Recording) -> dict[str, Any]:
 
 
 def _name_of(name: str | None, files: Sequence[Path]) -> str:
-    """Return the name of the schedule: ``name``, or if it is None, the name of the first file without its endings."""
-    return files[0].name.split(".")[0] if name is None else name
+    """Return the name of the schedule: ``name``, or if it is None, the name of the file, or of the folder with all files."""
+    if name is not None:
+        return name
+    return files[0].name.split(".")[0] if len(files) == 1 else files[0].resolve().parent.name or "recorded"
 
 
-def _ranks_of(recordings: Sequence[Recording], pattern: re.Pattern[str] | None) -> list[Rank]:
+def _ranks_of(recordings: Sequence[Recording]) -> list[Rank]:
     """Return the ranks in trace files. Each of several files is one rank. A single file can have all ranks on its tracks.
 
     Raises
     ------
     HybridLabError
-        No event is an operation, two files are from one rank, or only some files have a clock.
+        Two files are from one rank, or only some files have a clock.
     """
-    if not any(recording.slices for recording in recordings):
-        raise HybridLabError(_nothing_found(recordings, pattern), "no-operations")
     if len(recordings) == 1:
         return _ranks_in(recordings[0])
     numbers = [recording.rank for recording in recordings]
@@ -94,12 +117,12 @@ def _ranks_of(recordings: Sequence[Recording], pattern: re.Pattern[str] | None) 
         raise HybridLabError(f"{message}: record all ranks with the same version of torch", "no-clock")
     earliest = min((base for base in bases if base is not None), default=0)
     ranks = []
-    # If a file has no rank number, all sort keys are 0, and the files stay in the given order.
-    for number, recording, base in sorted(zip(numbers, recordings, bases, strict=True), key=lambda each: each[0] if known else 0):
+    for number, recording, base in zip(numbers, recordings, bases, strict=True):
         if recording.slices:
             late = 0.0 if base is None else (base - earliest) / 1000  # ns to microseconds
             label = f"rank {number} ({recording.name})" if known else recording.name
-            ranks.append(Rank(label, [each._replace(start=each.start + late, end=each.end + late) for each in recording.work()]))
+            slices = [each._replace(start=each.start + late, end=each.end + late) for each in recording.work()]
+            ranks.append(Rank(label, slices, number if known else _device_in(slices)))
     return ranks
 
 
@@ -116,15 +139,37 @@ def _ranks_in(recording: Recording) -> list[Rank]:
     elif len({each.track[0] for each in slices}) > 1:
         key = [each.track[0] for each in slices]
         noun = "process"
+    elif recording.rank is not None:  # torch.profiler writes one file for each rank, with its threads
+        return [Rank(f"rank {recording.rank} ({recording.name})", slices, recording.rank)]
     else:
         key = [each.track[1] for each in slices]
         noun = "thread"
-    if noun != "device" and recording.rank is not None:  # torch.profiler writes one file for each rank, with its threads
-        return [Rank(f"rank {recording.rank} ({recording.name})", slices)]
     found: dict[Any, list[Slice]] = defaultdict(list)
     for name, each in zip(key, slices, strict=True):
         found[name].append(each)
-    return [Rank(f"{noun} {name}", found[name]) for name in sorted(found, key=_natural)]
+    # The numbers of processes and threads state no order of the ranks.
+    return [Rank(f"{noun} {name}", found[name], _natural(name) if noun == "device" else None) for name in sorted(found, key=_natural)]
+
+
+def _device_in(slices: Sequence[Slice]) -> Any:
+    """Return the device that the names of all events state. None if they state none, or different devices."""
+    devices = {each.device for each in slices}
+    return _natural(devices.pop()) if len(devices) == 1 and None not in devices else None
+
+
+def _in_device_order(ranks: Sequence[Rank]) -> list[Rank]:
+    """Return the ranks in the order of devices.
+
+    If all ranks state a number, it is their order. If not, it is the order in which microbatch 0 visits the ranks forward. The order of
+    files and the numbers of processes say nothing about the stages.
+    """
+    if all(rank.number is not None for rank in ranks):
+        return sorted(ranks, key=lambda rank: rank.number)
+    firsts: list[tuple[float, Rank]] = []
+    for rank in ranks:
+        stages = [op.stage for each in rank.slices for op in each.ops if op.kind is Kind.F and op.microbatch == 0]
+        firsts.append((min(stages, default=float("inf")), rank))  # a rank without microbatch 0 lacks operations, and Schedule says which
+    return [rank for _, rank in sorted(firsts, key=lambda each: each[0])]
 
 
 def _natural(name: Any) -> tuple[tuple[int, int | str], ...]:
@@ -132,16 +177,25 @@ def _natural(name: Any) -> tuple[tuple[int, int | str], ...]:
     return tuple((0, int(part)) if part.isdigit() else (1, part) for part in re.split("([0-9]+)", str(name)) if part)
 
 
-def _nothing_found(recordings: Sequence[Recording], pattern: re.Pattern[str] | None) -> str:
-    """Return the sentence of the error for traces without an operation. It lists the most frequent names of events."""
+def _nothing_found(recordings: Sequence[Recording], pattern: re.Pattern[str] | None, events: Mapping[Kind, re.Pattern[str]] | None) -> str:
+    """Return the sentence of the error for traces without an operation. It lists names of events that can be operations."""
     others: Counter[str] = Counter()
     for recording in recordings:
         others += recording.others
-    names = ", ".join(short_repr(name) for name, _ in others.most_common(8)) or "none"
+    example: dict[str, str] = {}  # one name of those that differ only in numbers
+    count: Counter[str] = Counter()
+    for name, times in others.items():
+        shape = re.sub("[0-9]+", "0", name)
+        example.setdefault(shape, name)
+        count[shape] += times
+    shapes = sorted(count, key=lambda shape: (_DIRECTION.search(shape) is None, -count[shape]))
+    names = ", ".join(short_repr(example[shape]) for shape in shapes[:8]) or "none"
     wanted = "is named like 0F1 or PP:0F1" if pattern is None else f"matches the pattern {short_repr(pattern.pattern)}"
+    if events is not None:
+        wanted = "has the name " + " or ".join(short_repr(each.pattern) for each in events.values())
     where = recordings[0].name if len(recordings) == 1 else f"these {len(recordings)} files"
-    advice = "give a pattern with the groups kind, stage and microbatch"
-    return f"no event in {where} {wanted}. The names of the events are: {names}. Please {advice}"
+    advice = f"Please give a pattern with the groups kind, stage and microbatch, or events with a schedule, as in {EXAMPLE}"
+    return f"no event in {where} {wanted}. Names of events that can be operations: {names}. {advice}"
 
 
 def _sort_ranks(ranks: Sequence[Rank]) -> list[Rank]:
@@ -171,7 +225,7 @@ def _sort_ranks(ranks: Sequence[Rank]) -> list[Rank]:
                     continue
                 each = each._replace(start=last.end, end=max(last.end, each.end))  # rounding has caused the overlap
             done.append(each)
-        sorted_ranks.append(Rank(rank.label, done))
+        sorted_ranks.append(rank._replace(slices=done))
     return sorted_ranks
 
 
@@ -215,7 +269,7 @@ def _choose_step(ranks: Sequence[Rank], step: int | None) -> list[Rank]:
         raise HybridLabError(
             f"step must be at most {steps - 1}, because the trace has {counted(steps, 'step')}, not {step}", "out-of-range"
         )
-    return [Rank(rank.label, list(_of_step(rank.slices, step or 0))) for rank in ranks]
+    return [rank._replace(slices=list(_of_step(rank.slices, step or 0))) for rank in ranks]
 
 
 def _of_step(slices: Sequence[Slice], step: int) -> Iterator[Slice]:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from profiles import examples
 from strategies import Size, quarters, sizes
 
-from hybridlab import REGISTRY, Costs, Timeline, build, hybrid_step, rank, simulate
+from hybridlab import REGISTRY, Costs, Schedule, Timeline, build, hybrid_step, rank, simulate
 
 TORCH = Path(__file__).resolve().parents[1] / "data" / "torch_trace_rank*.json.gz"
 SPLIT = {name for name in REGISTRY if "W" in str(build(name, 4, 8))}
@@ -126,6 +126,7 @@ def test_costs_are_written_as_csv_and_read_back(tmp_path: Path) -> None:
     for costs in (
         Costs(forward=[1 / 3, 2], backward=[0.7, 5], weight_share=[0.25, 0.5], p2p=0.1),
         Costs(forward=[1, 2, 3], backward=4, p2p_between=[0.5, 0.25]),
+        Costs(forward=1, backward=3, p2p_between=[[0, 1], [2, 0]]),
         Costs(forward=[1, 2], backward=[3, 4], overlap=0.75),
     ):
         path = tmp_path / "times.csv"
@@ -151,6 +152,10 @@ def test_what_is_no_timeline_of_one_setting_is_refused(wrong: object, code: str,
 
 def test_other_refusals() -> None:
     timeline = simulate(build("1f1b", 2, 4), Costs(forward=1, backward=3))
+    turned = simulate(Schedule("turned", build("1f1b", 2, 4).orders[::-1]), Costs(forward=[1, 2], backward=[3, 5], per="stage"))
+    with refusal("other-placement", "[1, 0]", "per='stage'"):
+        Costs.from_timeline(turned)
+    assert Costs.from_timeline(turned, per="stage").forward.tolist() == [1, 2]
     with refusal("unknown-name", "per"):
         Costs.from_timeline(timeline, per="rank")
     with refusal("not-true-or-false", "links"):
@@ -159,5 +164,3 @@ def test_other_refusals() -> None:
         Costs.from_timeline(timeline, weight_share=1.5)
     with refusal("several-settings", "to_csv()"):
         Costs(forward=[[1], [2]], backward=3).to_csv()
-    with refusal("does-not-fit", "matrix"):
-        Costs(forward=1, backward=3, p2p_between=[[0, 1], [2, 0]]).to_csv()
