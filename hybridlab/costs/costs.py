@@ -3,7 +3,6 @@
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from os import PathLike
 from typing import Any, ClassVar
 
 import numpy as np
@@ -114,46 +113,56 @@ class Costs(Frozen):
         self.__dict__.update(values, p2p_between=between, unit=unit, per=per, _batch=batch, _places=places)
 
     @classmethod
-    def from_csv(cls, path: str | PathLike[str], *, per: str = "device", unit: str | None = "ms") -> "Costs":
-        r"""Return the measured times in a CSV file. The file has one column of times for each stage.
+    def from_csv(cls, path: Any, *, per: str | None = None, unit: str | None = None) -> "Costs":
+        r"""Return the measured times in a CSV file. The file has one column of times for each device or stage.
 
-        The first line has the names of the stages, after a first cell with any content. Each other line begins with the name of a kind of
-        time:
+        The first line has the names of the columns. Its first cell names the unit of the times, such as ``time in ms``. The other cells say
+        what has the times: ``device 0``, ``device 1`` and so on (or ``rank 0``), or ``stage 0``, ``stage 1`` and so on. Each other line
+        begins with the name of a kind of time:
 
-        - ``forward``
-        - ``backward``, or ``input_gradient`` and ``weight_gradient``, or ``backward`` and ``weight_gradient``
+        - ``forward``, or ``F``
+        - ``backward``, or ``input_gradient`` and ``weight_gradient``, or ``backward`` and ``weight_gradient`` (also ``B``, ``I``, ``W``)
         - ``weight_share``, if ``backward`` was measured only as a whole
-        - ``p2p``, the latency of messages. One value in the column of the first stage holds for all links. Otherwise there is one value for
-          each link: the column of stage s has the link from stage s to stage s + 1, and the column of the last stage is empty
-        - ``overlap``, one value in the column of the first stage
+        - ``p2p``, the latency of messages. One value in the first column holds for all links. Otherwise there is one value for each link:
+          column d has the link from device d to device d + 1, and the last column is empty. The line ``p2p_between`` always has one value
+          for each link
+        - ``p2p from device 0``, ``p2p from device 1`` and so on, a line for each device: the latencies of its messages to each device
+        - ``overlap``, one value in the first column
+
+        A line that ends its first cell with ``for all`` has one value for all columns. A line can name its own unit, such as ``p2p in us``.
+        Lines that begin with ``#`` are comments. Spreadsheets of every country can write the file: commas, semicolons or tabs stand between
+        cells, and numbers have points or commas. What can be read in two ways is refused, and the error says what to write.
 
         Parameters
         ----------
-        path : str or path
-            The file.
-        per : str
-            "device" if a column has the times of a device with all its chunks, "stage" if a column has the times of one stage.
-        unit : str or None
-            The unit of the times.
+        path : str, path or open file
+            The file. ``io.StringIO(text)`` is a file, too.
+        per : str, optional
+            "device" if a column has the times of a device with all its chunks, "stage" if a column has the times of one stage,
+            "microbatch" if it has those of one microbatch. By default, the names of the columns say this. Columns with other names are
+            devices.
+        unit : str, optional
+            The unit of the times if the file does not say it: "s", "ms", "us", or "slots" for times without a length.
 
         Raises
         ------
         HybridLabError
-            The file cannot be read. The message names the line and the column.
+            The file cannot be read, or a time is missing, is not a number, can be read in two ways, or looks as if it were in another unit
+            than the others. The message names the line and the column. The code is ``no-unit`` if neither the file nor ``unit`` says the
+            unit, and ``conflicting-arguments`` if ``unit`` or ``per`` contradicts the file.
 
         Examples
         --------
-        >>> from pathlib import Path
-        >>> from tempfile import mkdtemp
-        >>> path = Path(mkdtemp()) / "times.csv"
-        >>> _ = path.write_text("time,stage 0,stage 1\nforward,10,12\nbackward,20,24\np2p,0.5,\n")
-        >>> costs = Costs.from_csv(path)
-        >>> costs.forward, costs.backward, costs.p2p
-        (array([10., 12.]), array([20., 24.]), array([0.5]))
+        >>> import io
+        >>> costs = Costs.from_csv(io.StringIO("time in us,device 0,device 1\nforward,10,12\nbackward,20,24\np2p,0.5,\n"))
+        >>> costs.forward, costs.backward, costs.p2p, costs.unit
+        (array([10., 12.]), array([20., 24.]), array([0.5]), 'us')
+        >>> Costs.from_csv(io.StringIO("Zeit in ms;stage 0;stage 1\nF;10,5;12\nB;20;24,25\n")).backward
+        array([20.  , 24.25])
         """
         from hybridlab.costs.measured import times_in_file  # imported here, because it loads pathlib and csv
 
-        return cls(**times_in_file(path), per=per, unit=unit)
+        return cls(**times_in_file(path, per, unit))
 
     @classmethod
     def from_timeline(cls, timeline: Timed, *, per: str = "device", links: bool = False, weight_share: float = 0.5) -> "Costs":
@@ -191,7 +200,22 @@ class Costs(Frozen):
         return cls(**observe_costs(timeline, per, links, weight_share))
 
     def to_csv(self) -> str:
-        """Return the times as a CSV text. :meth:`from_csv` reads the text from a file. The format cannot hold a matrix ``p2p_between``."""
+        r"""Return the times as a CSV text with their unit. :meth:`from_csv` reads equal costs from a file with this text.
+
+        Raises
+        ------
+        HybridLabError
+            The costs have several settings, or more times than a line for each kind of time can hold.
+
+        Examples
+        --------
+        >>> print(Costs(forward=[1, 2], backward=4, p2p=0.5, unit="s").to_csv(), end="")
+        time in s,device 0,device 1
+        forward,1.0,2.0
+        backward for all,4.0,
+        weight_share for all,0.5,
+        p2p,0.5,
+        """
         from hybridlab.costs.measured import times_as_csv
 
         return times_as_csv(self)

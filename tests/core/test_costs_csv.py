@@ -1,7 +1,10 @@
-"""Test how measured times are read from a CSV file, and the sentences for files that are wrong."""
+"""Test how measured times are read from spreadsheets of any country, and the sentences for files that are wrong or unclear."""
 
+import io
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 from cases import in_turn
 from hypothesis import given
@@ -11,7 +14,8 @@ from profiles import examples
 
 from hybridlab import Costs, HybridLabError
 
-GOOD = "time,stage 0,stage 1\nforward,10,12\nbackward,20,24\n"
+GOOD = "time in ms,device 0,device 1\nforward,10,12\nbackward,20,24\n"
+TWO = Costs(forward=[10, 12], backward=[20, 24])
 
 
 def written(folder: Path, text: str | bytes) -> Path:
@@ -23,57 +27,204 @@ def written(folder: Path, text: str | bytes) -> Path:
 @in_turn(
     "text, wanted",
     [
-        (GOOD, Costs(forward=[10, 12], backward=[20, 24])),
+        (GOOD, TWO),
         (GOOD + "weight_share,0.25,0.5\n", Costs(forward=[10, 12], backward=[20, 24], weight_share=[0.25, 0.5])),
         (GOOD + "weight_gradient,5,12\np2p,0.5,\n", Costs(forward=[10, 12], backward=[20, 24], weight_share=[0.25, 0.5], p2p=0.5)),
         (
-            "t,a,b\nforward,10,12\ninput_gradient,15,12\nweight_gradient,5,12",
+            GOOD + "weight_share for all,0.25,\np2p_between,3,\n",
+            Costs(forward=[10, 12], backward=[20, 24], weight_share=0.25, p2p_between=[3]),
+        ),
+        (
+            "ms,a,b\nF,10,12\nI,15,12\nw,5,12",
             Costs(forward=[10, 12], backward=[20, 24], weight_share=[0.25, 0.5]),
         ),
-        ("t,a,b,c\nforward,1,2,3\nbackward,1,2,3\np2p,4,5,\n", Costs(forward=[1, 2, 3], backward=[1, 2, 3], p2p_between=[4, 5])),
-        (GOOD.replace("12", '"12"'), Costs(forward=[10, 12], backward=[20, 24])),
-        ("\ufeff" + GOOD.replace("\n", "\r\n\r\n"), Costs(forward=[10, 12], backward=[20, 24])),
-        (GOOD.replace(",", " , ").replace("forward", "Forward"), Costs(forward=[10, 12], backward=[20, 24])),
-        ("t,a,b,,\nforward,10,12,,\nbackward,20,24,,\n,,,,\n", Costs(forward=[10, 12], backward=[20, 24])),
+        ("t/ms,a,b,c\nforward,1,2,3\nb,1,2,3\np2p,4,5,\n", Costs(forward=[1, 2, 3], backward=[1, 2, 3], p2p_between=[4, 5])),
+        (
+            GOOD + "p2p from device 0,,3\np2p from rank 1,4,0\n",
+            Costs(forward=[10, 12], backward=[20, 24], p2p_between=[[0, 3], [4, 0]]),
+        ),
+        (GOOD.replace("12", '"12"'), TWO),
+        ("\ufeff" + GOOD.replace("\n", "\r\n\r\n"), TWO),
+        (GOOD.replace("\n", "\r"), TWO),
+        (GOOD.replace(",", " , ").replace("forward", "Forward"), TWO),
+        ("[ms],a,b,,\nforward,10,12,,\nbackward,20,24,,\n,,,,\n", TWO),
+        ("time in seconds,stage 1,stage 2\nF,1,2\nB,2,3", Costs(forward=[1, 2], backward=[2, 3], unit="s", per="stage")),
+        ("slots,microbatch 0,microbatch 1\nF,1,2\nB,2,3", Costs(forward=[1, 2], backward=[2, 3], unit=None, per="microbatch")),
+        # a line in its own unit
+        (GOOD.replace("backward,20,24", "backward in s,0.02,0.024") + "p2p (µs),500,", Costs(forward=[10, 12], backward=[20, 24], p2p=0.5)),
+        ("time,a,b\nF ms,10,12\nB ms,20,24", TWO),
+        (GOOD + "weight_gradient in ms,0.02,0.024", Costs(forward=[10, 12], backward=[20, 24], weight_share=0.001)),
     ],
 )
 def test_times_are_read(text: str, wanted: Costs, tmp_path: Path) -> None:
-    assert Costs.from_csv(written(tmp_path, text)) == wanted
-    assert Costs.from_csv(str(written(tmp_path, text)), unit="us").unit == "us"
+    path = written(tmp_path, text)
+    with path.open(encoding="utf-8") as file, path.open("rb") as raw:
+        assert Costs.from_csv(path) == Costs.from_csv(str(path)) == Costs.from_csv(file) == Costs.from_csv(raw) == wanted
+    assert Costs.from_csv(path).p2p_between is None or wanted.p2p_between is not None
 
 
-def test_columns_are_devices_or_stages(tmp_path: Path) -> None:
-    path = written(tmp_path, GOOD)
-    assert (Costs.from_csv(path).devices, Costs.from_csv(path, per="stage").stages) == (2, 2)
+GERMAN = "Zeit in µs;Gerät 0;Gerät 1\r\nforward;{};{}\r\nbackward;{};{}\r\n"
+
+
+@in_turn(
+    "content",
+    [
+        # Excel in Germany: CSV in the code page of Windows, CSV UTF-8, and Unicode text; numbers plain or as shown with thousands
+        GERMAN.format("10,5", "1234,5", "20", "2400").encode("cp1252"),
+        b"\xef\xbb\xbf" + GERMAN.format("10,5", "1.234,5", "20", "2.400").encode(),
+        GERMAN.format("10,5", "1.234,5", "20", "2.400").replace(";", "\t").encode("utf-16"),
+        b"sep=;\r\n" + GERMAN.format("10,5", "1234,5", "20", "2400").encode("cp1252"),
+        # Excel and LibreOffice in France, where spaces that do not break stand between thousands
+        "temps en µs;a;b\r\nF;10,5;1\u00a0234,5\r\nB;20;2\u00a0400\r\n".encode("cp1252"),
+        "temps en µs;a;b\nF;10,5;1\u202f234,5\nB;20;2\u202f400\n".encode(),
+        # Switzerland: semicolons, points and apostrophes
+        "Zeit (µs);a;b\r\nF;10.5;1'234.5\r\nB;20;2\u2019400\r\n".encode(),
+        # Excel and LibreOffice in England and in the United States; LibreOffice can put quotation marks around all cells
+        b'\xef\xbb\xbftime (us),a,b\r\nF,10.5,"1,234.5"\r\nB,20,"2,400"\r\n',
+        b'"time (us)","a","b"\n"F","10.5","1234.5"\n"B","20.0","2.4e3"\n',
+        # Google Sheets puts commas between cells in every country
+        'Zeit (µs),a,b\r\nF,"10,5","1234,5"\r\nB,20,2400\r\n'.encode(),
+        b"# measured on Monday; 4 GPUs\nus\ta\tb\n#F\t1\t1\nF\t10,5\t1234,5\nB\t20,0\t2400,0\n",
+        b'us,"a;b","c;d"\nF,10.5,1234.5\nB,20,2400',
+    ],
+)
+def test_spreadsheets_of_every_country_are_read(content: bytes, tmp_path: Path) -> None:
+    costs = Costs.from_csv(written(tmp_path, content))
+    assert (costs.forward.tolist(), costs.backward.tolist(), costs.unit) == ([10.5, 1234.5], [20, 2400], "us")
+
+
+@in_turn(
+    "text, words",
+    [
+        ("ms;a\nF;12.400\nB;20.125", "line 2, column 2: 12.400 can be 12.4 or 12400: save the file with commas"),
+        ("ms;a\nF;10.5\nB;20,125", "line 3, column 2: 20,125 can be 20.125 or 20125"),
+        ('ms,a\nF,"1,234"\nB,20', "line 2, column 2: 1,234 can be 1.234 or 1234"),
+        ("ms\ta\nF\t12.400\nB\t20.125", "12.400 can be 12.4 or 12400"),
+        ("ms\ta\nF\t12,4\nB\t20.125", "20.125 can be 20.125 or 20125"),
+        ("ms;a;b\nF;10,5;12\nB;20.5;24", "line 2, column 2: 10,5 has a decimal comma, but line 3, column 2: 20.5 has a decimal point"),
+        ("ms,a,b\nF,10,12\nB,0.020,0.024", "line 3, column 3: backward is 0.024, but forward is 10 in line 2, column 2"),
+        ("ms,a,b\nF,0.010,0.012\nB,20,24", "line 2, column 3: forward is 0.012, but backward is 20"),
+        ("ms,a,b\nF,10,0.012\nB,20,24", "line 2, column 3: forward is 0.012, but forward is 10 in line 2, column 2"),
+        ("ms,a,b\nF,10,12\nB,20,24\np2p,5000,", "line 4, column 2: p2p is 5000, but backward is 24"),
+        ("ms,a,b\nF,10,12\nI,10,12\nW,0.01,0.012", "write 'weight_gradient in ms' into the first cell of line 4"),
+        ("ms or s,a\nF,1\nB,2", "line 1, column 1: 'ms or s' names 2 units"),
+    ],
+)
+def test_what_can_be_read_in_two_ways_is_asked_about(text: str, words: str) -> None:
+    with pytest.raises(HybridLabError) as refused:
+        Costs.from_csv(io.StringIO(text))
+    assert (refused.value.code, words in str(refused.value)) == ("ambiguous", True), refused.value
+
+
+def test_the_unit_and_the_columns_are_those_of_the_file() -> None:
+    bare = "t,a,b\nforward,10,12\nbackward,20,24\n"
+    for text, wrong, code, words in [
+        (bare, {}, "no-unit", "its first cell is 't', not 'time in ms'; write the unit there, or give unit="),
+        (bare.replace("forward", "forward in s").replace("backward", "backward in ms"), {}, "no-unit", ""),
+        (bare, {"unit": "h"}, "unknown-name", "not 'h'"),
+        (GOOD, {"unit": "s"}, "conflicting-arguments", "unit='s' contradicts the file, whose first cell is 'time in ms'"),
+        (GOOD, {"per": "stage"}, "conflicting-arguments", "per='stage' contradicts the file"),
+        (GOOD, {"per": "row"}, "unknown-name", "per"),
+        (GOOD.replace("device 1", "device 2"), {}, "wrong-order", "sort them"),
+        ("ms,rank 1,rank 10,rank 2\nF,1,2,3\nB,1,2,3", {}, "wrong-order", "'rank 1, rank 10, rank 2'"),
+        (bare.replace("backward", "backward in s"), {"unit": "slots"}, "different-units", "line 3 is in s"),
+    ]:
+        with pytest.raises(HybridLabError) as refused:
+            Costs.from_csv(io.StringIO(text), **wrong)
+        assert (refused.value.code, words in str(refused.value)) == (code, True), refused.value
+    assert Costs.from_csv(io.StringIO(bare), unit="slots").unit is None
+    assert Costs.from_csv(io.StringIO(bare), unit="us", per="stage") == Costs(forward=[10, 12], backward=[20, 24], unit="us", per="stage")
+
+
+@st.composite
+def any_costs(draw: st.DrawFn) -> Costs:
+    """Draw costs of one setting that a file can hold. Their times can differ by a factor of a million."""
+    count = draw(st.integers(1, 4))
+    per, unit = draw(st.sampled_from(["device", "stage", "microbatch"])), draw(st.sampled_from(["s", "ms", "us", None]))
+    time = st.sampled_from([0.0, 1 / 3, 0.001, 12.345, 1000.0, 1e6, 1e-7]) | st.floats(0, 1e9)
+
+    def row(of: Any) -> Any:
+        return draw(of | st.lists(of, min_size=count, max_size=count))
+
+    links = draw(st.sampled_from(["p2p"] if per == "microbatch" or count == 1 else ["p2p", "list", "matrix"]))
+    latency: dict[str, Any] = {"p2p": draw(time)} if links == "p2p" else {}
+    if links == "list":
+        latency["p2p_between"] = draw(st.lists(time, min_size=count - 1, max_size=count - 1))
+    if links == "matrix":
+        square = np.array(draw(st.lists(time, min_size=count**2, max_size=count**2))).reshape(count, count)
+        latency["p2p_between"] = square * (1 - np.eye(count))
+    shares = st.floats(0, 1)
+    return Costs(forward=row(time), backward=row(time), weight_share=row(shares), overlap=draw(shares), unit=unit, per=per, **latency)
+
+
+@examples(200)
+@given(any_costs())
+def test_what_is_written_is_read_back_equal(costs: Costs) -> None:
+    text = costs.to_csv()
+    assert Costs.from_csv(io.StringIO(text)) == costs
+    as_in_germany = text.replace(",", ";").replace(".", ",")
+    assert Costs.from_csv(io.BytesIO(as_in_germany.encode("utf-16"))) == costs
+
+
+def test_a_file_says_its_unit_and_its_columns() -> None:
+    text = Costs(forward=[0.01, 0.012], backward=0.02, p2p_between=[0.001], unit="s", per="stage").to_csv()
+    assert text.splitlines() == [
+        "time in s,stage 0,stage 1",
+        "forward,0.01,0.012",
+        "backward for all,0.02,",
+        "weight_share for all,0.5,",
+        "p2p_between,0.001,",
+    ]
+    assert Costs(forward=1, backward=2000, unit=None).to_csv().splitlines()[:2] == ["time in slots,all devices", "forward in slots,1.0"]
+    for costs, code in [
+        (Costs(forward=[[1], [2]], backward=3), "several-settings"),
+        (Costs(forward=[1, 2], backward=3, per="microbatch", p2p_between=[1, 2]), "does-not-fit"),
+    ]:
+        with pytest.raises(HybridLabError) as refused:
+            costs.to_csv()
+        assert refused.value.code == code
 
 
 @in_turn(
     "text, code, words",
     [
-        ("t,stage 0,stage 1\nforward,10,\nbackward,20,24", "missing-time", "line 2, column 3: there is no time of forward for stage 1"),
-        ("t,a,b\n\nforward,10,12\nbackward,20", "missing-time", "line 4, column 3: there is no time of backward for b"),
+        ("ms,stage 0,stage 1\nforward,10,\nbackward,20,24", "missing-time", "line 2, column 3: there is no time of forward for stage 1"),
+        ("ms,a,b\n\nforward,10,12\nbackward,20", "missing-time", "line 4, column 3: there is no time of backward for b"),
         (GOOD.replace("12", "twelve"), "not-a-number", "line 2, column 3: 'twelve' is not a number"),
+        (GOOD.replace("12", "1_2"), "not-a-number", "line 2, column 3: '1_2' is not a number"),
+        (GOOD.replace("12", "1.2.3"), "not-a-number", "line 2, column 3: '1.2.3' is not a number"),
         (GOOD.replace("12", "-1"), "negative", "line 2, column 3: forward is a finite number of zero or more, not -1"),
+        (GOOD.replace("12", "\u22121"), "negative", "line 2, column 3"),
         (GOOD.replace("12", "nan"), "not-finite", "line 2, column 3"),
         (GOOD.replace("12", "1e300"), "too-large", "line 2, column 3"),
         (GOOD.replace("forward", "forwards"), "unknown-name", "line 2, column 1: unknown kind of time 'forwards': did you mean 'forward'?"),
         (GOOD + "forward,1,2", "duplicate-name", "line 4, column 1: there is a line forward already"),
+        (GOOD + "f,1,2", "duplicate-name", "line 4, column 1: there is a line forward already"),
         (GOOD.replace("12", "12,13"), "ragged", "line 2 has 4 cells, but line 1 has 3"),
         ("", "empty", "is empty"),
         ("\n \n,,\n", "empty", "is empty"),
-        ("time\nforward", "empty", "line 1 names no stages"),
-        ("t,a\nforward,1", "missing-time", "there is no line backward"),
-        ("t,a\nbackward,1", "missing-time", "there is no line forward"),
-        ("t,a\nforward,1\ninput_gradient,1", "missing-time", "without a line weight_gradient"),
+        ("time\nforward", "empty", "line 1 names no devices and no stages"),
+        ("ms,a\nforward,1", "missing-time", "there is no line backward"),
+        ("ms,a\nbackward,1", "missing-time", "there is no line forward"),
+        ("ms,a\nforward,1\ninput_gradient,1", "missing-time", "without a line weight_gradient"),
         (GOOD + "input_gradient,1,2\nweight_gradient,1,2", "conflicting-arguments", "two lines say the same"),
         (GOOD + "weight_share,1,0.5\nweight_gradient,1,2", "conflicting-arguments", "two lines say the same"),
+        (GOOD + "p2p,1,\np2p_between,2,", "conflicting-arguments", "several lines say the latency"),
         (GOOD + "weight_share,1,2", "out-of-range", "line 4, column 3: weight_share is a part of the backward"),
         (GOOD + "weight_gradient,1,25", "out-of-range", "in column 3 it takes 25 of 24"),
-        (GOOD + "p2p,2,6", "wrong-length", "line 4, column 3: 2 stages have 1 link: leave the last cell of p2p empty"),
-        ("t,a,b,c\nforward,1,2,3\nbackward,1,2,3\np2p,4,5,6", "wrong-length", "line 4, column 4: 3 stages have 2 links"),
-        ("t,a,b,c\nforward,1,2,3\nbackward,1,2,3\np2p,,5,", "missing-time", "line 4, column 2"),
-        ("t;a;b\nforward;1;2", "ragged", "semicolons"),
-        (b"t,a\nforward,\xff", "not-text", "UTF-8"),
+        (GOOD + "p2p,2,6", "wrong-length", "line 4, column 3: 2 devices have 1 link: leave the last cell empty"),
+        (GOOD + "weight_share for all,0.5,0.5", "wrong-length", "line 4, column 3: weight_share has one value for all"),
+        (GOOD + "overlap,0.5,0.5", "wrong-length", "line 4, column 3: overlap has one value for all"),
+        ("ms,a,b,c\nforward,1,2,3\nbackward,1,2,3\np2p,4,5,6", "wrong-length", "line 4, column 4: 3 devices have 2 links"),
+        ("ms,a,b,c\nforward,1,2,3\nbackward,1,2,3\np2p,,5,", "missing-time", "line 4, column 2"),
+        (GOOD + "p2p from device 0,0,1", "missing-time", "give a line for each device"),
+        (GOOD + "p2p from device 0,0,1\np2p from device 1,,0", "missing-time", "line 5, column 2"),
+        (GOOD + "p2p from device 0,5,1\np2p from device 1,1,0", "not-zero", "diagonal"),
+        ("ms,a,b\nforward,1,2\nbackward;1;2", "ragged", "line 2 has a comma after its first cell, but line 3 has a semicolon"),
+        ("ms,a,b\nforward,10,5,12,5\nbackward,20,24", "ragged", "line 2 has 5 cells"),
+        (b"t,a\nforward,\x81", "not-text", "UTF-8"),
+        (GOOD.encode("utf-16-le"), "not-text", "UTF-8"),
+        (b"PK\x03\x04...", "not-text", "is a workbook (xlsx or ods) or another zip file"),
         ('t,a\nforward,"1', "not-text", "is not a CSV"),
     ],
 )
@@ -83,16 +234,27 @@ def test_a_wrong_file_is_refused_with_line_and_column(text: str | bytes, code: s
     assert (refused.value.code, words in str(refused.value)) == (code, True), refused.value
 
 
-def test_a_file_that_is_not_there_or_too_large_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(HybridLabError, match="No such file"):
-        Costs.from_csv(tmp_path / "none.csv")
-    with pytest.raises(HybridLabError, match="directory"):
-        Costs.from_csv(tmp_path)
-    with pytest.raises(HybridLabError, match="10,000,000 bytes"):
-        Costs.from_csv(written(tmp_path, b"0" * 10_000_001))
+def test_what_is_no_file_is_refused(tmp_path: Path) -> None:
+    closed = written(tmp_path, GOOD).open(encoding="utf-8")
+    closed.close()
+    for source, code, words in [
+        (tmp_path / "none.csv", "not-found", "No such file"),
+        (tmp_path, "not-found", "directory"),
+        ("a\0b", "not-found", "null"),
+        (written(tmp_path, b"0" * 10_000_001), "too-large", "10,000,000 bytes"),
+        (closed, "not-found", "closed"),
+        (GOOD, "wrong-type", "is a text: give io.StringIO(text)"),
+        (None, "wrong-type", "not None"),
+        (3, "wrong-type", "not 3"),
+        (b"x", "wrong-type", "not b'x'"),
+        ([GOOD], "wrong-type", "a path or an open file"),
+    ]:
+        with pytest.raises(HybridLabError) as refused:
+            Costs.from_csv(source)
+        assert (refused.value.code, words in str(refused.value)) == (code, True), refused.value
 
 
 @examples(200)
-@given(st.text(alphabet='time,forwardbck_p2"0123456789.-;\n\r\t \ufeff', max_size=200))
-def test_any_text_is_read_or_refused_in_a_sentence(tmp_path_factory: pytest.TempPathFactory, text: str) -> None:
-    outcome(Costs.from_csv, written(tmp_path_factory.mktemp("times"), text))
+@given(st.text(alphabet='timesforwardbck_p2"0123456789.-;#,\n\r\t \ufeff', max_size=200))
+def test_any_text_is_read_or_refused_in_a_sentence(text: str) -> None:
+    outcome(Costs.from_csv, io.StringIO(text), unit="ms")

@@ -12,7 +12,7 @@ from hybridlab import Costs, Schedule, rank, simulate
 from hybridlab.automatic import search
 from hybridlab.commands import main
 
-TIMES = "time,stage 0,stage 1,stage 2\nforward,10,12,10\nbackward,20,24,21\nweight_gradient,9,11,9\np2p,1,3,\n"
+TIMES = "time in ms,first,middle,last\nforward,10,12,10\nbackward,20,24,21\nweight_gradient,9,11,9\np2p,1,3,\n"
 
 
 @pytest.fixture

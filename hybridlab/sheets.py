@@ -1,0 +1,244 @@
+"""Spreadsheets as text: files in the usual encodings, with the separators and the notations of numbers of any country.
+
+Excel puts the list separator of the country between cells: a semicolon where commas are decimal. It writes "CSV UTF-8" with a byte order
+mark, "CSV" in the code page of Windows, and "Unicode text" in UTF-16 with tabs. LibreOffice and Google Sheets write UTF-8.
+"""
+
+import csv
+import re
+from collections.abc import Sequence
+from os import PathLike
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from hybridlab.checks import short_repr
+from hybridlab.errors import HybridLabError
+
+LARGEST_FILE = 10_000_000  # bytes; a file of times for 100,000 stages is smaller
+SEPARATORS = {",": "a comma", ";": "a semicolon", "\t": "a tab"}
+DECIMAL_MARKS = {",": ".", ";": ","}  # separator of cells -> the decimal mark in the countries whose spreadsheets use it
+OTHER_MARK = {",": ".", ".": ","}
+LINE_END = re.compile("\r\n|\r|\n")
+SEPARATOR_LINE = re.compile(r'[ ]*"?sep=(\t|[^\w\s".])"?[ \t;,]*', re.IGNORECASE)  # Excel reads such a first line
+BINARY_FILES = {
+    b"PK\x03\x04": "a workbook (xlsx or ods) or another zip file",
+    b"\xd0\xcf\x11\xe0": "an old workbook (xls)",
+    b"\x1f\x8b": "a compressed file (gzip)",
+}
+ADVICE = "save the file with commas between its cells, with decimal points, and without marks between thousands"
+
+_AFTER_FIRST_CELL = re.compile(r'[ ]*(?:"(?:[^"]|"")*"|[^\t;,"]*)[ ]*([\t;,])')
+_NUMBER = re.compile(r"([+-]?)([0-9.,]+)((?:e[+-]?[0-9]+)?)", re.IGNORECASE)
+_SPACED = re.compile("[+-]?[0-9]{1,3}(?:[\u00a0\u2009\u202f'\u2019][0-9]{3})+(?![0-9]).*")  # thousands as in France and in Switzerland
+_NOT_FINITE = re.compile(r"[+-]?(?:nan|inf|infinity)", re.IGNORECASE)
+
+
+class Row(NamedTuple):
+    """A line of a spreadsheet that is not empty: its number in the file, from 1, and its cells without empty ones at the end."""
+
+    number: int
+    cells: list[str]
+
+
+class Cell(NamedTuple):
+    """A cell: the number of its line, the number of its column (both from 1), and its text."""
+
+    line: int
+    column: int
+    text: str
+
+    @property
+    def where(self) -> str:
+        """The place of the cell in words, such as "line 2, column 3"."""
+        return f"line {self.line}, column {self.column}"
+
+
+def text_of(source: Any, instead: str = "give io.StringIO(text)") -> str:
+    """Return the text in a file.
+
+    Parameters
+    ----------
+    source : str, path or open file
+        A string is always a path. A file can be open for text or for bytes. Bytes are decoded as UTF-8, as UTF-16 if they begin with a byte
+        order mark, or else as Windows' code page for western Europe.
+    instead : str
+        For the error about a string that is a text: what to do with it.
+
+    Raises
+    ------
+    HybridLabError
+        ``source`` is none of these (``wrong-type``), it cannot be read (``not-found``), it is too large, or it is not a text.
+
+    Examples
+    --------
+    >>> import io
+    >>> text_of(io.BytesIO("Zeit in µs;Gerät 0".encode("cp1252")))
+    'Zeit in µs;Gerät 0'
+    """
+    if isinstance(source, str) and LINE_END.search(source):
+        raise HybridLabError(f"a path is needed, but {short_repr(source)} is a text: {instead}", "wrong-type")
+    if not isinstance(source, (str, PathLike)) and not callable(getattr(source, "read", None)):
+        raise HybridLabError(f"a path or an open file is needed, not {short_repr(source)}", "wrong-type")
+    name = name_of(source)
+    try:
+        if isinstance(source, (str, PathLike)):
+            with Path(source).open("rb") as file:
+                content: Any = file.read(LARGEST_FILE + 1)
+        else:
+            content = source.read(LARGEST_FILE + 1)
+    except UnicodeDecodeError:
+        raise HybridLabError(f"{name} is not in the encoding with which it was opened: give its path", "not-text") from None
+    except (OSError, ValueError, TypeError) as why:
+        reason = getattr(why, "strerror", None) or why
+        raise HybridLabError(f"{short_repr(name)} cannot be read: {reason}", "not-found") from None
+    if not isinstance(content, (str, bytes)):
+        raise HybridLabError(f"a path or an open file is needed, not {short_repr(source)}", "wrong-type")
+    if len(content) > LARGEST_FILE:
+        raise HybridLabError(f"{name} has more than {LARGEST_FILE:,} bytes: it is too large for a table of times or of orders", "too-large")
+    text = _decoded(content, name) if isinstance(content, bytes) else content
+    if "\0" in text:
+        raise HybridLabError(f"{name} is not a text: save it as CSV in UTF-8", "not-text")
+    return text.removeprefix("\ufeff")
+
+
+def name_of(source: Any) -> str:
+    """Return the name of a file for an error.
+
+    >>> name_of("times/of/today.csv"), name_of(3)
+    ('times/of/today.csv', 'the file')
+    """
+    name = source if isinstance(source, (str, PathLike)) else getattr(source, "name", None)
+    return str(name) if isinstance(name, (str, PathLike)) else "the file"
+
+
+def _decoded(content: bytes, name: str) -> str:
+    binary = next((words for head, words in BINARY_FILES.items() if content.startswith(head)), None)
+    if binary:
+        raise HybridLabError(f"{name} is {binary}, not a text: save the table as CSV in UTF-8", "not-text")
+    codings = ("utf-16",) if content[:2] in (b"\xff\xfe", b"\xfe\xff") else ("utf-8-sig", "cp1252")
+    for coding in codings:
+        try:
+            return content.decode(coding)
+        except UnicodeDecodeError:
+            continue
+    raise HybridLabError(f"{name} is not a text in UTF-8: save it as CSV in UTF-8", "not-text")
+
+
+def without_notes(text: str) -> tuple[list[str], str]:
+    r"""Return the lines of a text, and the separator that its first line may name (or ""). Comments (#) and that first line become empty.
+
+    >>> without_notes("sep=;\r\n# measured on Monday\r\nforward;10")
+    (['', '', 'forward;10'], ';')
+    """
+    lines = LINE_END.split(text)
+    named = SEPARATOR_LINE.fullmatch(lines[0])
+    kept = ["" if line.lstrip(' "').startswith("#") else line for line in lines]
+    return (["", *kept[1:]], named.group(1)) if named else (kept, "")
+
+
+def table_of(text: str, name: str) -> tuple[list[Row], str]:
+    r"""Return the lines of a spreadsheet that are not empty, and the separator of its cells.
+
+    Raises
+    ------
+    HybridLabError
+        Lines have different separators after their first cell (``ragged``), or quotation marks are not closed (``not-text``).
+
+    Examples
+    --------
+    >>> table_of('time;a;b\nforward;"10,5";12', "times.csv")
+    ([Row(number=1, cells=['time', 'a', 'b']), Row(number=2, cells=['forward', '10,5', '12'])], ';')
+    """
+    lines, separator = without_notes(text)
+    separator = separator or _separator_of(lines)
+    try:
+        rows = csv.reader((f"{line}\n" for line in lines), delimiter=separator, strict=True)
+        table = [Row(rows.line_num, _without_empty_end([cell.strip() for cell in cells])) for cells in rows if "".join(cells).strip()]
+    except csv.Error as why:
+        raise HybridLabError(f"{name} is not a CSV: {why}", "not-text") from None
+    return table, separator
+
+
+def _separator_of(lines: Sequence[str]) -> str:
+    """Return the separator that stands behind the first cell of the lines. The heading counts only if it is the only such line."""
+    filled = [(number, line) for number, line in enumerate(lines, start=1) if line.strip(' \t;,"')]
+    found = [(number, match.group(1)) for number, line in filled if (match := _AFTER_FIRST_CELL.match(line))]
+    counted = found[1:] if len(found) > 1 and found[0][0] == filled[0][0] else found
+    for number, separator in counted:
+        if separator != counted[0][1]:
+            there = f"line {counted[0][0]} has {SEPARATORS[counted[0][1]]} after its first cell"
+            raise HybridLabError(f"{there}, but line {number} has {SEPARATORS[separator]}: {ADVICE}", "ragged")
+    return counted[0][1] if counted else ","
+
+
+def _without_empty_end(cells: list[str]) -> list[str]:
+    """Return the cells without the empty cells at the end. Spreadsheets add such cells."""
+    return cells[: 1 + max(place for place, cell in enumerate(cells) if cell)]
+
+
+def numbers_in(cells: Sequence[Cell], separator: str) -> list[float]:
+    """Return the numbers in cells, in the notation that all cells have in common.
+
+    A comma or a point is decimal if it cannot stand between thousands: 10,5 or 0,125 or 1.234,5. Where this does not tell, semicolons
+    between cells stand for decimal commas, and commas between cells for decimal points. All other cases are refused.
+
+    Raises
+    ------
+    HybridLabError
+        A cell is not a number (``not-a-number``), or numbers can be read in two ways or contradict each other (``ambiguous``).
+
+    Examples
+    --------
+    >>> numbers_in([Cell(2, 2, "1.234,5"), Cell(2, 3, "10,125")], ";")
+    [1234.5, 10.125]
+    >>> numbers_in([Cell(2, 2, "12.400")], ";")  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    hybridlab.errors.HybridLabError: line 2, column 2: 12.400 can be 12.4 or 12400: save the file with commas between its cells, ...
+    """
+    decimal = _decimal_mark(cells, separator)
+    return [_value(cell, decimal) for cell in cells]
+
+
+def _decimal_mark(cells: Sequence[Cell], separator: str) -> str:
+    usual = DECIMAL_MARKS.get(separator)
+    marked = [(cell, marks) for cell in cells if (marks := _possible_marks(cell)) and re.search("[.,]", cell.text)]
+    certain = {mark: cell for cell, marks in marked if len(marks) == 1 for mark in marks}
+    if len(certain) > 1:
+        comma, point = certain[","], certain["."]
+        message = f"{comma.where}: {comma.text} has a decimal comma, but {point.where}: {point.text} has a decimal point"
+        raise HybridLabError(f"{message}: {ADVICE}", "ambiguous")
+    decimal = next(iter(certain), usual)
+    # Another cell can show that thousands are marked; or the separator of cells says so, if it agrees with the decimal mark.
+    grouped = any(len(re.findall("[.,]", cell.text)) > 1 for cell, _ in marked) or (decimal == usual and decimal in certain)
+    for cell, marks in marked:
+        if len(marks) > 1 and (decimal is None or (decimal not in cell.text and not grouped)):
+            small, large = sorted(_value(cell, mark) for mark in marks)
+            raise HybridLabError(f"{cell.where}: {cell.text} can be {small:g} or {large:.0f}: {ADVICE}", "ambiguous")
+    return decimal or "."
+
+
+def _possible_marks(cell: Cell) -> set[str]:
+    """Return which marks can be the decimal mark of a number. Both are possible for 1,234. The set is empty if it is not a number."""
+    sign_free, spaced = _plain(cell.text)
+    parts = _NUMBER.fullmatch(sign_free)
+    if not parts or not re.search("[0-9]", parts.group(2)):
+        return set()
+    groups = "" if spaced or parts.group(3) else "|[1-9][0-9]{0,2}(?:[%s][0-9]{3})+"  # 1 234,567 and 1,234e3 have no further thousands
+    patterns = {mark: f"(?:[0-9]*{groups and groups % other})(?:[{mark}][0-9]*)?" for mark, other in OTHER_MARK.items()}
+    return {mark for mark, pattern in patterns.items() if re.fullmatch(pattern, parts.group(2))}
+
+
+def _plain(text: str) -> tuple[str, bool]:
+    """Return a number with an ASCII minus and without spaces and apostrophes between thousands, and whether it had these."""
+    text = text.replace("\u2212", "-")
+    spaced = bool(_SPACED.fullmatch(text))
+    return (re.sub("[\u00a0\u2009\u202f'\u2019]", "", text) if spaced else text), spaced
+
+
+def _value(cell: Cell, decimal: str) -> float:
+    plain = _plain(cell.text)[0]
+    if decimal in _possible_marks(cell):
+        return float(plain.replace(OTHER_MARK[decimal], "").replace(decimal, "."))
+    if _NOT_FINITE.fullmatch(plain):
+        return float(plain)  # the caller says which numbers are allowed
+    raise HybridLabError(f"{cell.where}: {short_repr(cell.text)} is not a number, such as 12.5", "not-a-number")
