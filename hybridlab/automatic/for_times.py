@@ -6,22 +6,19 @@ from typing import Any
 
 import numpy as np
 
-from hybridlab.automatic.greedy import policies
 from hybridlab.automatic.problem import OrderProblem, problem_of
-from hybridlab.automatic.search import State, search_steps
+from hybridlab.automatic.search import State, plan_for, search_steps
 from hybridlab.bound import lower_bound
 from hybridlab.bound.chains import capacity_of
 from hybridlab.bound.exact import MOST_OPERATIONS
 from hybridlab.checks import MOST_CELLS, counted, one_time, short_repr, true_or_false, whole_number
 from hybridlab.costs import Costs
 from hybridlab.errors import HybridLabError
-from hybridlab.progress import with_progress
+from hybridlab.memory import activations_in, no_limit
+from hybridlab.progress import Progress, checked_progress, with_progress
 from hybridlab.schedule import Schedule
 from hybridlab.simulation import latencies, simulate
 
-WORK = 2_500_000  # operations that a local search computes in one second of effort
-TRIES = 300  # largest number of attempts of a local search for each operation; further attempts rarely help
-LOCAL = 0.5  # share of the effort for local search; the solver gets the rest
 NAME = "made for these times"
 
 
@@ -38,13 +35,19 @@ class ScheduleForTimes(Schedule):
     proven : bool
         Whether the search has proven that no order is shorter than ``makespan``.
     summary : str
-        A sentence about the end of the search.
+        A sentence about the end of the search. It names the parts for which the effort did not suffice, and a memory that is no limit.
+    interrupted : bool
+        Whether an interrupt (Ctrl-C) has ended the search.
     """
 
     makespan: float
     bound: float
     proven: bool
     summary: str
+    interrupted: bool
+
+    def __init__(self, *_: Any, **__: Any) -> None:
+        raise HybridLabError("only schedule_for makes such a schedule: take Schedule, and simulate for its makespan", "wrong-type")
 
     @property
     def gap(self) -> float:
@@ -55,15 +58,15 @@ class ScheduleForTimes(Schedule):
 def schedule_for(
     costs: Costs,
     microbatches: int,
-    *,
     memory: Any = None,
+    *,
     chunks: int = 1,
     devices: int | None = None,
     split: bool = True,
     held_after: float = 1.0,
     seconds: float = 10.0,
     seed: int = 0,
-    progress: bool | None = None,
+    progress: Progress = None,
 ) -> ScheduleForTimes:
     """Return the schedule with the shortest makespan that the search finds for these times and this memory.
 
@@ -73,7 +76,8 @@ def schedule_for(
     ``device_span``.
 
     The result has one copy of the weights. It is never longer than a schedule of the registry with one copy of the weights, the same number
-    of chunks and no more memory. The same arguments give the same schedule on every machine.
+    of chunks and no more memory; with ``split=False``, than such a schedule that splits no backward. (``summary`` says if the sizes were
+    too large to simulate all of them.) The same arguments give the same schedule on every machine.
 
     Parameters
     ----------
@@ -81,9 +85,9 @@ def schedule_for(
         The measured times of each device or of each stage, for one setting. K devices with two chunks each need the times of 2K stages.
     microbatches : int
         Number of microbatches.
-    memory : number or sequence of numbers, optional
+    memory : number, sequence of numbers, or Memory, optional
         The largest number of activations that a device may hold: one number for all devices, or one number for each device. The search
-        counts activations as :attr:`Timeline.peak_activations` does. None means no limit.
+        counts activations as :attr:`Timeline.peak_activations` does. :class:`~hybridlab.Memory` counts in bytes. None means no limit.
     chunks : int
         Number of model chunks on each device, 1 or 2. With 2, the path of the stages visits every device twice. The search tries two
         placements: both times in the same direction, and once in each direction.
@@ -95,27 +99,32 @@ def schedule_for(
         The part of an activation that a device still holds between the input gradient and the weight gradient, from 0 to 1. With a value
         below 1, the search counts fewer activations than :attr:`Timeline.peak_activations`, and does not use the solver.
     seconds : float
-        Effort of the search. The search counts its work instead of real time; one unit is about one second on one core.
+        Effort of the search. The search counts its work instead of real time; one unit is about one second on one core. The schedules of
+        the registry and the first policies come before the effort. They have a limit, too: at 64 devices with 512 microbatches they take
+        about {START} seconds.
     seed : int
         Seed of the local search.
-    progress : bool, optional
+    progress : bool or callable, optional
         True shows a progress bar immediately (needs tqdm), and False never shows a progress bar. None shows a progress bar after five
-        seconds if tqdm is installed.
+        seconds if tqdm is installed. A function is called as ``progress(done, total)``.
 
     Returns
     -------
     ScheduleForTimes
-        The schedule. After an interrupt (Ctrl-C), the best schedule so far.
+        The schedule. After an interrupt (Ctrl-C), the best schedule so far, with ``interrupted`` True.
 
     Raises
     ------
     HybridLabError
-        The number of devices is missing or contradicts the costs, the costs have several settings, or one microbatch does not fit in the
-        memory.
+        The costs are no Costs (``wrong-type``), have several settings (``several-settings``), lack a link that the schedule needs
+        (``no-link``), or contradict ``devices`` or ``chunks`` (``conflicting-arguments``, ``does-not-fit``); ``devices`` is missing
+        (``missing-argument``); a number is none, is too small, too large or ``out-of-range``, as 3 chunks or a ``held_after`` above 1; one
+        microbatch does not fit in the memory (``too-small``); the memory is of the wrong shape (``wrong-shape``) or NaN (``not-finite``);
+        ``split`` is not True or False (``not-true-or-false``); or ``progress`` is none of the above (``wrong-type``).
 
     References
     ----------
-    Qi et al., Zero Bubble Pipeline Parallelism, ICLR 2024, arXiv 2401.10241, sec. 3 (the heuristic) and sec. 4.3 (memory limits).
+    Qi et al., Zero Bubble Pipeline Parallelism, ICLR 2024, arXiv 2401.10241, sec. 3 (the heuristic) and sec. 5.4 (memory limits).
 
     Examples
     --------
@@ -130,30 +139,25 @@ def schedule_for(
     if held > 1:
         raise HybridLabError(f"held_after is a part of an activation, from 0 to 1, not {held:g}", "out-of-range")
     seed = whole_number(seed, "seed", at_least=0)
-    if progress is not None:
-        true_or_false(progress, "progress")
+    checked_progress(progress)
     templates = with_links(templates_of(number, count, chunks, true_or_false(split, "split")), costs)
     capacity = capacity_of(templates[0], count if memory is None else memory) / chunks
     if held < 1 and memory is not None:  # not rounded down, because parts of activations can fill the rest of the memory
-        capacity = np.minimum(np.broadcast_to(memory, number), float(count))
+        capacity = np.minimum(activations_in(memory, number), float(count))
     problems = [problem_of(template, costs, capacity, held) for template in templates]
     no_solver = _no_solver(problems[0], costs, held, effort)
-    size = problems[0].size
-    attempts = min(TRIES * size, int(effort * WORK * (1.0 if no_solver else LOCAL) / size / len(problems)))
-    # steps of the progress bar: one for the registry; for each problem one for every policy, every attempt and the solver
-    total = 1 + sum(len(policies(problem)) + attempts + (not no_solver) for problem in problems)
+    plan = plan_for(problems, effort, not no_solver)
     # every stored activation takes at least the part ``held`` of a whole activation, so at most this many activations fit
     alive = count if held == 0 else np.minimum(capacity / held, count)
     bounds = [bound_of(template, costs, alive) for template in templates]
-    steps = search_steps(problems, bounds, costs, attempts, 0.0 if no_solver else effort * (1 - LOCAL) / len(problems), seed)
-    states = with_progress(steps, total, progress, unit="attempts")
+    states = with_progress(search_steps(problems, bounds, costs, plan, seed), plan.steps, progress, unit="attempts")
     state, interrupted = next(states), False  # outside of ``try``: from the first state on, an interrupt can return a schedule
     try:
         for newer in states:
             state = newer
     except KeyboardInterrupt:
         interrupted = True
-    return _best_schedule(problems, state, costs, no_solver, interrupted)
+    return _best_schedule(problems, state, costs, no_solver, plan.left_out, interrupted, no_limit(memory, number, count))
 
 
 def _devices(costs: Any, chunks: Any, devices: Any) -> int:
@@ -229,7 +233,9 @@ def bound_of(template: Schedule, costs: Costs, memory: Any) -> float:
     return float(lower_bound(template, costs, memory))
 
 
-def _best_schedule(problems: Sequence[OrderProblem], state: State, costs: Costs, no_solver: str, interrupted: bool) -> ScheduleForTimes:
+def _best_schedule(
+    problems: Sequence[OrderProblem], state: State, costs: Costs, no_solver: str, left_out: str, interrupted: bool, note: str
+) -> ScheduleForTimes:
     """Return the best schedule of a search, with its bound and a sentence about the end of the search."""
     place, found = state.best
     schedule = found.schedule or problems[place].schedule(found.orders, NAME)
@@ -241,7 +247,10 @@ def _best_schedule(problems: Sequence[OrderProblem], state: State, costs: Costs,
     elif interrupted:
         summary = f"the search was interrupted, and this is the best order so far: {above}"
     else:
-        summary = f"{no_solver or state.note or 'the solver needs more time for a proof'}: {above}"
+        reasons = "; ".join(filter(None, [left_out, no_solver or state.note or "the solver needs more time for a proof"]))
+        summary = f"{reasons}: {above}"
+    summary = "; ".join(filter(None, [summary, note]))
     result = object.__new__(ScheduleForTimes)  # without __init__, because the schedule is already validated
-    result.__dict__.update(schedule.__dict__, makespan=makespan, bound=bound, proven=proven, summary=summary)
+    values = {"makespan": makespan, "bound": bound, "proven": proven, "summary": summary, "interrupted": interrupted}
+    result.__dict__.update(schedule.__dict__, **values)
     return result

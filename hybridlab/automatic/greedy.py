@@ -1,12 +1,10 @@
 """Greedy schedules: each device chooses one operation at a time, as in the automatic scheduler of Zero Bubble."""
 
 from heapq import heappop, heappush
-from itertools import islice, product
+from itertools import product
 from typing import NamedTuple
 
 from hybridlab.automatic.problem import Order, OrderProblem
-
-MOST_DECISIONS = 4_000_000  # limit of policies x operations; this many take at most half a minute
 
 
 class Policy(NamedTuple):
@@ -38,12 +36,11 @@ class Policy(NamedTuple):
 
 
 def policies(problem: OrderProblem) -> list[Policy]:
-    """Return the policies to try for a problem. The larger the problem, the fewer policies."""
+    """Return the policies for a problem. The first ones differ most, so that a search can stop after some of them."""
     warm_ups, patiences = (2, 1, 2.5, 1.5, 3, 1e9), (0.25, 0, 0.5, 0.75, 1) if problem.splits else (0,)
     depths = (True, False) if problem.template.chunks > 1 else (True,)
-    # warm_ups is the last argument and changes fastest, so even a large problem tries all warm-ups
-    every = product(depths, (False, True), patiences, (False, True), warm_ups)
-    return [Policy(*each) for each in islice(every, max(len(warm_ups), MOST_DECISIONS // problem.size))]
+    # warm_ups is the last argument and changes fastest, so the first six policies try all warm-ups
+    return [Policy(*each) for each in product(depths, (False, True), patiences, (False, True), warm_ups)]
 
 
 def greedy(problem: OrderProblem, policy: Policy) -> list[Order] | None:

@@ -12,10 +12,19 @@ from hybridlab.automatic.problem import Order, OrderProblem
 from hybridlab.bound import optimum
 from hybridlab.costs import Costs
 from hybridlab.errors import HybridLabError
-from hybridlab.schedule import Schedule, W
+from hybridlab.schedule import B, Schedule, W
 from hybridlab.schedules import REGISTRY, build
 from hybridlab.simulation import simulate
 
+# Work is counted in operations that a local search computes. So the same arguments give the same schedule on every machine.
+WORK = 1_200_000  # work of one second of effort, so that it takes about a second of one core
+OF_POLICY = 6  # work of a greedy policy for each operation
+OF_REGISTRY = 3  # work of building and simulating a schedule of the registry, for each operation
+START = 6_000_000  # most work for the schedules of the registry, whatever the effort is: about five seconds
+FIRST_POLICIES = 600_000  # work for greedy policies, whatever the effort is: about half a second
+GREEDY = 0.6  # largest share of the effort for further policies
+LOCAL = 0.5  # share of the remaining effort for local search; the solver gets the rest
+TRIES = 300  # largest number of attempts of a local search for each operation; further attempts rarely help
 DIGITS = 10  # two makespans count as equal if they agree in this many digits
 REPORTS = 50  # a local search yields about this many states
 UNCOUNTABLE = {"not-a-fraction", "too-large"}  # codes of errors: the solver cannot represent the times as whole numbers
@@ -91,8 +100,57 @@ def candidate_of(problem: OrderProblem, orders: list[Order] | None) -> Candidate
     return Candidate(rounded(max(end)), rounded(span), rounded(max(map(problem.peak, orders))), [list(order) for order in orders])
 
 
+class Plan(NamedTuple):
+    """What a search does for each problem, within its effort.
+
+    Parameters
+    ----------
+    families : tuple of tuple of str
+        The names of the schedules of the registry to simulate.
+    policies : tuple of int
+        The number of greedy policies to try.
+    attempts : int
+        The number of attempts of the local search.
+    solver : float
+        The effort of the solver, in seconds. With 0 the solver does not run.
+    left_out : str
+        What the effort does not suffice for. Empty if it suffices for all schedules of the registry and all policies.
+    """
+
+    families: tuple[tuple[str, ...], ...]
+    policies: tuple[int, ...]
+    attempts: int
+    solver: float
+    left_out: str
+
+    @property
+    def steps(self) -> int:
+        """The number of steps for a progress bar."""
+        return 1 + sum(map(len, self.families)) + sum(self.policies) + len(self.policies) * (self.attempts + (self.solver > 0))
+
+
+def plan_for(problems: Sequence[OrderProblem], seconds: float, with_solver: bool) -> Plan:
+    """Return what a search does with an effort of ``seconds``.
+
+    The schedules of the registry and the first policies do not depend on the effort, but their work has limits, too. Of the effort, further
+    policies get what they need, up to a share. Then the local search gets a share of the rest, and the solver the remaining effort.
+    """
+    size, count, effort = problems[0].size, len(problems), seconds * WORK
+    fitting = [_families(problem) for problem in problems]
+    families = [each[: int(START / count / OF_REGISTRY / size)] for each in fitting]
+    known = len(policies(problems[0]))
+    tried = min(known, int(max(FIRST_POLICIES, GREEDY * effort) / count / OF_POLICY / size))
+    left = max(0.0, effort - max(0, tried * count * OF_POLICY * size - FIRST_POLICIES))
+    attempts = min(TRIES * size, int(left * (LOCAL if with_solver else 1.0) / size / count))
+    solver = (left - attempts * size * count) / WORK / count if with_solver else 0.0
+    simulated, all_families = (sum(map(len, each)) for each in (families, fitting))
+    left_out = [f"{simulated} of {all_families} schedules of the registry were simulated"] * (simulated < all_families)
+    left_out += [f"{tried * count} of {known * count} policies were tried"] * (tried < known)
+    return Plan(tuple(map(tuple, families)), (tried,) * count, attempts, solver, " and ".join(left_out))
+
+
 def search_steps(
-    problems: Sequence[OrderProblem], bounds: Sequence[float], costs: Costs, attempts: int, effort: float, seed: int
+    problems: Sequence[OrderProblem], bounds: Sequence[float], costs: Costs, plan: Plan, seed: int
 ) -> Iterator[tuple[int, State]]:
     """Yield for each step of the search its number of attempts and the state after the step.
 
@@ -104,56 +162,64 @@ def search_steps(
         A lower bound of the makespan of each problem.
     costs : Costs
         The times.
-    attempts : int
-        Number of attempts of the local search for each problem.
-    effort : float
-        Effort of the solver for each problem. With 0 the solver does not run.
+    plan : Plan
+        What the search does.
     seed : int
         Seed of the local search.
     """
     # start with the templates: one microbatch at a time fits into any memory
     state = State(tuple(_of_schedule(each.template, each.numbers_of(each.template), costs) for each in problems), tuple(bounds))
-    for place, problem in enumerate(problems):
-        for found in registry_candidates(problem, costs):
-            state = state.better(place, found)
     yield 1, state
     for place, problem in enumerate(problems):
-        for policy in policies(problem):
+        for name in plan.families[place]:
+            for found in registry_candidates(problem, name, costs):
+                state = state.better(place, found)
+            yield 1, state
+    for place, problem in enumerate(problems):
+        for policy in policies(problem)[: plan.policies[place]]:
             state = state.better(place, candidate_of(problem, greedy(problem, policy)))
             yield 1, state
     for place, problem in enumerate(problems):
-        if attempts and not state.proven(place):
-            report = -(-attempts // REPORTS)
-            for number, orders in enumerate(exchanges(problem, state.found[place].orders, attempts, seed), start=1):
-                if number % report == 0 or number == attempts:
-                    state = state.better(place, candidate_of(problem, orders))
+        if plan.attempts and not state.proven(place):
+            report, last = -(-plan.attempts // REPORTS), None
+            for number, orders in enumerate(exchanges(problem, state.found[place].orders, plan.attempts, seed), start=1):
+                if number % report == 0 or number == plan.attempts:
+                    if orders is not last:  # the local search yields the same list until it has found a shorter order
+                        state, last = state.better(place, candidate_of(problem, orders)), orders
                     yield report, state
                     if state.proven(place):
                         break
     # start with the problem of the lowest bound: its proof can make the other problem unnecessary
     for place in sorted(range(len(problems)), key=lambda each: state.bounds[each]):
-        if effort and not state.proven(place):
-            state = ask_solver(state, place, problems[place], costs, effort)
+        if plan.solver and not state.proven(place):
+            state = ask_solver(state, place, problems[place], costs, plan.solver)
             yield 1, state
 
 
-def registry_candidates(problem: OrderProblem, costs: Costs) -> Iterator[Candidate]:
-    """Yield the schedules of the registry with the placement of ``problem`` that fit into its memory.
-
-    The schedules have one copy of the weights. If the problem splits backwards, each schedule is followed by a candidate with split
-    backwards.
-    """
+def _families(problem: OrderProblem) -> list[str]:
+    """Return the names of the registry's schedules with the placement of ``problem`` and one copy of the weights."""
     template = problem.template
     sizes = (template.devices, template.microbatches, template.chunks)
-    for family in REGISTRY.values():
-        if family.copies > 1 or family.refusal(*sizes) or family.device_of(template.devices, template.chunks) != template.device_of:
-            continue
-        schedule = build(family.name, *sizes)
-        if W in schedule.kind and not problem.splits:
-            continue
-        orders = problem.numbers_of(schedule)
-        if all(map(problem.fits, orders)):
-            yield _of_schedule(schedule, orders, costs)
+    return [
+        family.name
+        for family in REGISTRY.values()
+        if family.copies == 1 and not family.refusal(*sizes) and family.device_of(template.devices, template.chunks) == template.device_of
+    ]
+
+
+def registry_candidates(problem: OrderProblem, name: str, costs: Costs) -> Iterator[Candidate]:
+    """Yield a schedule of the registry if it fits into the memory of ``problem``.
+
+    If the problem splits backwards and the schedule does not, or the schedule has overlapped pairs, a candidate without them follows.
+    """
+    template = problem.template
+    schedule = build(name, template.devices, template.microbatches, template.chunks)
+    if W in schedule.kind and not problem.splits:
+        return
+    orders = problem.numbers_of(schedule)
+    if all(map(problem.fits, orders)):
+        yield _of_schedule(schedule, orders, costs)
+        if schedule.pairs.size or (problem.splits and B in schedule.kind):
             split = candidate_of(problem, orders)
             if split is not None:
                 yield split

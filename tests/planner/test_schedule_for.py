@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import cycle
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ from misuse import junk, outcome, usual_or_junk
 from profiles import examples
 
 from hybridlab import REGISTRY, Costs, HybridLabError, Schedule, build, schedule_for, simulate
-from hybridlab.automatic import search
+from hybridlab.automatic import for_times, search
 from hybridlab.automatic.exchange import exchanges
 from hybridlab.automatic.greedy import greedy, policies
 from hybridlab.automatic.problem import problem_of
@@ -200,9 +201,29 @@ def test_a_part_of_an_activation_fills_a_part_of_the_memory() -> None:
     assert more < whole
 
 
-def test_a_large_problem_gets_fewer_policies() -> None:
-    problem = problem_of(build("zb-h1", 64, 512), Costs(forward=1, backward=2), np.full(64, 64.0))
-    assert len(policies(problem)) == 40
+@in_turn("devices, microbatches", [(2, 4), (16, 64), (64, 512), (512, 4096)])
+@in_turn("chunks", [1, 2])
+def test_the_work_of_all_parts_is_bounded_by_the_effort(devices: int, microbatches: int, chunks: int) -> None:
+    templates = for_times.templates_of(2, 2, chunks)
+    problem = replace(problem_of(templates[0], EXAMPLE, np.full(2, 2.0)), device=range(3 * devices * microbatches * chunks))  # type: ignore[arg-type]
+    problems = [problem] * len(templates)
+    for seconds in (0.0, 0.1, 10.0):
+        for with_solver in (False, True):
+            plan = search.plan_for(problems, seconds, with_solver)
+            registry = search.OF_REGISTRY * problem.size * sum(map(len, plan.families))
+            greedy_work = search.OF_POLICY * problem.size * sum(plan.policies)
+            local = plan.attempts * problem.size * len(problems)
+            solver = plan.solver * search.WORK * len(problems)
+            assert registry <= search.START
+            assert greedy_work + local + solver <= search.FIRST_POLICIES + seconds * search.WORK * (1 + 1e-9)
+            assert ("policies were tried" in plan.left_out) == (plan.policies[0] < len(policies(problem)))
+    if devices == 2:
+        assert plan.left_out == ""
+
+
+def test_what_the_effort_did_not_suffice_for_is_said() -> None:
+    made = schedule_for(EXAMPLE, 64, devices=16, memory=16, seconds=0)
+    assert made.summary.startswith("32 of 120 policies were tried; the solver was given no time: no order is shorter than ")
 
 
 def test_overlapped_pairs_of_the_registry_stay_within_the_bound() -> None:
@@ -248,7 +269,7 @@ def test_progress_is_shown_on_request(capsys: pytest.CaptureFixture[str], monkey
 def test_sizes_beyond_the_solver_say_so_and_give_bound_and_best() -> None:
     made = schedule_for(EXAMPLE, 42, devices=8, memory=8, seconds=0.1)
     assert not made.proven
-    assert made.summary.startswith("1,008 operations are more than the 1,000 that the solver takes; it would need hours: no order is ")
+    assert "; 1,008 operations are more than the 1,000 that the solver takes; it would need hours: no order is " in made.summary
     assert f"{made.bound:.6g}" in made.summary
     assert f"{made.makespan:.6g}" in made.summary
 
@@ -284,7 +305,7 @@ def test_without_or_tools_a_sentence_says_how_to_get_it(monkeypatch: pytest.Monk
         (EXAMPLE, {"devices": 2, "memory": [1, 2, 3]}, "wrong-shape", "one for each of the 2 devices"),
         (EXAMPLE, {"devices": 2, "held_after": 2}, "out-of-range", "from 0 to 1, not 2"),
         (EXAMPLE, {"devices": 2, "split": 1}, "not-true-or-false", "split"),
-        (EXAMPLE, {"devices": 2, "progress": 1}, "not-true-or-false", "progress"),
+        (EXAMPLE, {"devices": 2, "progress": 1}, "wrong-type", "progress"),
         (EXAMPLE, {"devices": 2, "seconds": -1}, "negative", "seconds"),
         (EXAMPLE, {"devices": 2, "seed": -1}, "too-small", "seed"),
         (EXAMPLE, {"devices": 2, "microbatches": 0}, "too-small", "microbatches"),
