@@ -11,7 +11,7 @@ from torch_start import ROOT, run_once, run_ranks
 
 from hybridlab import FP16, FP32, INT8, WireFormat, ring_all_reduce
 
-pytestmark = pytest.mark.torch
+pytestmark = [pytest.mark.torch, pytest.mark.slow]
 
 PAGE = torch_page.cells()
 GRADIENTS: Any = PAGE["gradients"]  # shape (2 ranks, parameters)

@@ -15,7 +15,7 @@ from torch_start import ROOT, run_once, run_ranks
 from hybridlab import REGISTRY, Schedule, build
 from hybridlab.training import Network, loss_and_gradient
 
-pytestmark = pytest.mark.torch
+pytestmark = [pytest.mark.torch, pytest.mark.slow]
 
 NETWORK = Network((6, 9, 8, 7, 9, 6, 8, 7, 5))  # eight layers, for up to eight stages
 SAMPLES = 24  # of a step; 4 and 8 microbatches cut them evenly

@@ -331,6 +331,7 @@ def test_a_notebook_that_ends_every_worker_gets_no_more_workers_for_its_next_tas
 
 @needs_bubblewrap
 @pytest.mark.usefixtures("with_workers")
+@pytest.mark.slow
 def test_what_is_too_slow_is_tried_again_alone_and_needs_a_person_if_it_ends_then(tmp_path: Path) -> None:
     works = "import time\nbegun = time.process_time()\nwhile time.process_time() - begun < {}: pass\n"
     for name, seconds in (("ana", "0.75"), ("ben", "1e9")):

@@ -318,6 +318,7 @@ def test_without_landlock_nothing_is_graded(
 
 
 @runs
+@pytest.mark.slow
 def test_the_doctor_tells_what_stays_open() -> None:
     result = hybridlab("doctor", "--sandbox", "landlock")
     assert result.exit_code == 0, result.output

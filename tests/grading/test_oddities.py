@@ -209,6 +209,7 @@ def test_the_cells_of_the_whole_lab_may_stand_between(world: World) -> None:
     assert world.earned([*cells, *honest_cells("lab02", [*RIGHT, *BUILT])], "lab02") == RIGHT | BUILT
 
 
+@pytest.mark.slow
 def test_an_endless_cell_costs_only_itself(world: World) -> None:
     assert world.earned([cell(ENDLESS), cell(ANSWER), cell(ENDLESS)], "lab02", RIGHT) == RIGHT
 

@@ -148,6 +148,7 @@ def test_each_condition_of_the_gate_finds_a_planted_fault(fault: str, tmp_path: 
     the_gate_finds(fault, tmp_path / "dist")
 
 
+@pytest.mark.slow
 def test_a_lab_is_released_with_its_copy_and_its_description(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     quick_sandbox(monkeypatch)
     said = hybridlab("release", "2", "--out", tmp_path, secret=None)

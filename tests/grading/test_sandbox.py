@@ -198,6 +198,7 @@ def test_a_worker_sees_what_it_must(kind: str) -> None:
 
 @needs_bubblewrap
 @in_turn("probe", PROBES[:-1])
+@pytest.mark.slow
 def test_the_check_fails_in_a_sandbox_with_a_hole(probe: Probe) -> None:
     given = sandbox._bubblewrap_arguments
 
