@@ -1,8 +1,10 @@
-// A cluster explorer: controls, the time of an iteration, its picture, its numbers as tables, a map of all plans, and pinned plans.
+// A cluster explorer: controls, the time of an iteration, its picture, its numbers as tables, a map of all plans, pinned plans,
+// and the times that a reader's own functions give.
 
 import { tableOf } from "./chart.js";
 import { barsOf, lookOf } from "./cluster_explorer_bars.js";
 import { mapOf, mapView } from "./cluster_explorer_map.js";
+import { ownView } from "./cluster_explorer_own.js";
 import { plannerOf } from "./cluster_explorer_plans.js";
 import { MEMORY, counts, differences, fitWords, seconds, settingWords, share, three, valueWord } from "./cluster_explorer_words.js";
 import { shareRow } from "./share.js";
@@ -131,10 +133,11 @@ function render({ model, el }) {
     const told = make("p", { class: "told", role: "status" });
     const plan = make("p", { class: "told plan" });
     const tables = [make("table", { class: "time" }), make("table", { class: "memory" })];
-    const readout = make("div", { class: "readout" }, told, bars.element);
+    const own = ownView(data, !model.page, `${id}-own`);
+    const readout = make("div", { class: "readout" }, told, bars.element, own.element);
     const views = make("div", { class: "views" }, readout, plane.element, pinned.element);
     root.append(fields, views, make("div", { class: "figures" }, ...tables), plan, shareRow(model, SETTING));
-    return { planner: plannerOf(data), controls, bars, plane, told, plan, tables };
+    return { planner: plannerOf(data), controls, bars, plane, told, plan, own, tables };
   };
   // The map of the setting, which stays the same object while its plans stay the same.
   const mapFor = (reading) => {
@@ -161,13 +164,15 @@ function render({ model, el }) {
     parts.plane.draw(mapFor(reading), reading, pins);
     parts.tables[0].replaceChildren(...(reading.refusal ? [] : timeTable(reading, before, id)));
     parts.tables[1].replaceChildren(...(reading.memory ? memoryTable(reading) : []));
+    parts.own.draw(model.get("own"), reading);
     parts.plan.textContent = settingWords(data, reading);
   };
   const stop = () => {
     parts?.bars.stop();
     parts?.plane.stop();
+    parts?.own.stop();
   };
-  return keepDrawn(model, root, SETTING, show, stop).end;
+  return keepDrawn(model, root, [...SETTING, "own"], show, stop).end;
 }
 
 export default { render };

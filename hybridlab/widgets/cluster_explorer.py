@@ -1,6 +1,7 @@
 """The cluster explorer: it shows the iteration time of a plan, the parts of this time, and whether the plan fits in memory."""
 
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from types import MappingProxyType
 from typing import Any
 
@@ -8,13 +9,14 @@ import numpy as np
 import traitlets
 
 from hybridlab.checks import checked_text, known_name, one_time, short_repr, true_or_false
-from hybridlab.errors import HybridLabError
+from hybridlab.errors import HybridLabError, UnsupportedSize
 from hybridlab.hardware import A100_40GB, A100_80GB, B200, H100, H200, INFINIBAND_EDR, INFINIBAND_HDR, INFINIBAND_NDR, Profile
 from hybridlab.model import RECOMPUTE, Transformer
 from hybridlab.planner import IterationTime, Memory, Plan
 from hybridlab.widgets.choices import one_or_several, whole_numbers, wire_formats
 from hybridlab.widgets.cluster_explorer_data import AXES, ClusterCase, Values, case_of, cluster_data
-from hybridlab.widgets.page_data import digest
+from hybridlab.widgets.cluster_explorer_own import offered_functions, own_times
+from hybridlab.widgets.page_data import Data, digest
 from hybridlab.widgets.scripts import FromFiles, script_of, style_sheet
 from hybridlab.widgets.view import Checked, View, shown_first
 from hybridlab.wire import FP16, FP32, WireFormat
@@ -70,6 +72,10 @@ class ClusterExplorer(View):
         The number of chunks on each stage (v). More than 1 means interleaved 1F1B.
     sequence_parallel : bool or iterable of bool
         Whether the tensor GPUs also share the operations between the matrix products of a layer.
+    own : mapping of str to callable, or None
+        Title -> a function of the model, the plan, the GPU with its network port, and the wire format. It returns the seconds of some
+        parts by name, such as ``{"matmul": 12.5, "bubble": 1.9}``. The view shows them beside the parts of :func:`predict`. The function
+        runs in Python after each change, so a page without a kernel shows them only for the first setting.
     show : mapping or None
         The first setting, such as ``{"stages": 4}``.
 
@@ -88,6 +94,9 @@ class ClusterExplorer(View):
     >>> explorer.stages = 16
     >>> explorer.plan.gpus, round(explorer.time.seconds, 1)
     (2048, 11.7)
+    >>> explorer = ClusterExplorer(own={"mine": lambda model, plan, gpu, wire: {"matmul": 12.5}})
+    >>> explorer.own["times"]
+    {'mine': {'matmul': 12.5}}
     """
 
     SETTING = AXES
@@ -95,6 +104,7 @@ class ClusterExplorer(View):
     _css = FromFiles(style_sheet, "cluster", files=("cluster_explorer.css",))
 
     data = traitlets.Dict(read_only=True).tag(sync=True)
+    own = traitlets.Dict(read_only=True).tag(sync=True)
     model = Checked().tag(sync=True)
     gpu = Checked().tag(sync=True)
     tensor = Checked().tag(sync=True)
@@ -123,11 +133,13 @@ class ClusterExplorer(View):
         recompute: Any = RECOMPUTE,
         chunks: Any = (1, 2, 4),
         sequence_parallel: Any = (False, True),
+        own: Mapping[str, Any] | None = None,
         show: Mapping[str, Any] | None = None,
     ) -> None:
         counts = {"tensor": tensor, "stages": stages, "replicas": replicas, "microbatches": microbatches, "microbatch": microbatch}
         counts["chunks"] = chunks
         self._values = _checked_axes(models, gpus, counts, links, wires, recompute, sequence_parallel)
+        self._functions = offered_functions(own)
         asked = shown_first(show, self.SETTING, '{"stages": 4}')
         first = {name: BEGIN[name] if BEGIN[name] in each else next(iter(each)) for name, each in self._values.items()}
         # Check everything first, because computing the data takes longer.
@@ -135,12 +147,31 @@ class ClusterExplorer(View):
         data = cluster_data(self._values)
         self._digest = digest(data)
         self.set_trait("data", data)
+        self.set_trait("own", self._own_at(begin))
         super().__init__(**begin)
 
     @property
     def _case(self) -> ClusterCase:
         """The current setting, as arguments for the planner."""
-        return case_of({name: self._values[name][getattr(self, name)] for name in AXES})
+        return self._case_at({name: getattr(self, name) for name in AXES})
+
+    def _case_at(self, setting: Mapping[str, Any]) -> ClusterCase:
+        """Return a setting, a name for each axis, as arguments for the planner."""
+        return case_of({name: self._values[name][setting[name]] for name in AXES})
+
+    @traitlets.observe(*AXES)
+    def _follow(self, _: Any) -> None:
+        """Compute the times of the functions for the new setting."""
+        setting = {name: getattr(self, name) for name in AXES}
+        if self._functions and self.own["setting"] != setting:
+            self.set_trait("own", self._own_at(setting))
+
+    def _own_at(self, setting: Mapping[str, Any]) -> Data:
+        """Return a setting with the times of the functions. There are no times if the planner refuses the plan."""
+        found: Data = {"times": {}, "problems": {}}
+        with suppress(UnsupportedSize):
+            found = own_times(self._functions, self._case_at(setting))
+        return {"setting": dict(setting), **found}
 
     @property
     def plan(self) -> Plan:
@@ -184,7 +215,9 @@ class ClusterExplorer(View):
         plan += f", v {self.chunks}" if self.chunks > 1 else ""
         activations = f"{self.recompute}, sequence parallel" if self.sequence_parallel else self.recompute
         setting = f"{self.model} on {gpus:,} x {self.gpu}, {plan}, {self.link}, {self.wire}, {activations}"
-        return f"<ClusterExplorer: {count:,} settings, data {self._digest}; {setting}>"
+        told = [f"; {title} {sum(parts.values()):.4g} s" for title, parts in self.own["times"].items()]
+        told += [f"; {title}: {problem}" for title, problem in self.own["problems"].items()]
+        return f"<ClusterExplorer: {count:,} settings, data {self._digest}; {setting}{''.join(told)}>"
 
 
 def _checked_axes(models: Any, gpus: Any, counts: Mapping[str, Any], links: Any, wires: Any, recompute: Any, split: Any) -> Values:

@@ -7,12 +7,12 @@ import { make } from "./view.js";
 const [TIME, THIN, MEMORY_BAR] = [32, 10, 22]; // px: heights of the bars
 const [LINE, LETTER, PAD] = [20, 7, 8]; // px: height of a line of text, width of a letter, space beside a text in a bar
 
-const textOf = (x, y, words, kind = "") => make("text", { x: at(x), y: at(y), class: kind }, words);
+export const textOf = (x, y, words, kind = "") => make("text", { x: at(x), y: at(y), class: kind }, words);
 export const lookOf = ({ name, colour }, id) => ({ fill: name === "bubble" ? `url(#${id}-hatch)` : colour }); // idle time is hatched
 
 // Rectangles side by side, from the left. A piece has a length in px, a fill, a title, and texts to try as its label, the longest first.
 // Where a line at `cut` divides a piece, the label stands on the wider side.
-function stacked(pieces, y, height, cut = 0) {
+export function stacked(pieces, y, height, cut = 0) {
   let x = 0;
   return pieces.flatMap(({ name, length, look, ink = "#000", title, tries = [] }) => {
     const start = x;
@@ -28,7 +28,7 @@ function stacked(pieces, y, height, cut = 0) {
   });
 }
 
-function hatchOf({ colour }, id) {
+export function hatchOf({ colour }, id) {
   const lines = make("path", { d: "M-2 2l4 -4M0 8l8 -8M6 10l4 -4", class: "stripe" });
   const pattern = make("pattern", { id: `${id}-hatch`, width: 8, height: 8, patternUnits: "userSpaceOnUse" });
   pattern.append(make("rect", { width: 8, height: 8, fill: colour }), lines);

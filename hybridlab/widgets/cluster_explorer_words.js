@@ -33,3 +33,35 @@ export function planWords({ stages, chunks, replicas, tensor, microbatches, micr
   const shared = split ? ["sequence parallelism"] : [];
   return listed([stage, counts(replicas, "replica"), counts(tensor, "tensor GPU"), batch, again, ...shared]);
 }
+
+// ---- the times of a reader's own functions ----
+
+const LIBRARY = "the library";
+
+const totalOf = (parts) => parts.reduce((sum, part) => sum + (part.seconds ?? 0), 0);
+
+// What functions say about the plan of a reading: sentences, and for the library and each function the seconds of its parts. A part that
+// a function leaves out has null. Null if there is nothing to say. `followed` tells whether a kernel computes each new setting.
+export function ownOf(data, { setting, times, problems }, reading, followed) {
+  const titles = [...Object.keys(times), ...Object.keys(problems)];
+  if (!titles.length || reading.refusal) return null;
+  const away = differences(data, setting, reading.setting);
+  if (away.length) {
+    const first = listed(away.map(([label, before]) => `${label} = ${before}`));
+    const still = `This page has ${listed(titles)} only for its first setting, ${first}. In a notebook, each change is computed.`;
+    return { told: followed ? `${listed(titles)}: computing \u2026` : still, bars: [] };
+  }
+  const bars = Object.entries(times).map(([title, own]) => {
+    const parts = reading.parts.map((part) => ({ ...part, seconds: own[part.name] ?? null }));
+    return { title, parts, seconds: totalOf(parts) };
+  });
+  const words = bars.map(({ title, parts, seconds: time }) => {
+    const left = parts.filter((part) => part.seconds === null).map((part) => part.words);
+    const ratio = number(Number((time / reading.seconds).toPrecision(3)));
+    const head = `${title} gives ${seconds(time)}, ${ratio} times the ${seconds(reading.seconds)} of the library.`;
+    return left.length ? `${head} It leaves out ${listed(left)}.` : head;
+  });
+  const why = Object.entries(problems).map(([title, problem]) => `${title} gives no time here: ${problem}.`);
+  const library = { title: LIBRARY, parts: reading.parts, seconds: reading.seconds };
+  return { told: [...words, ...why].join(" "), bars: bars.length ? [library, ...bars] : [] };
+}

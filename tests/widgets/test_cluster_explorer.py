@@ -11,8 +11,10 @@ from collections.abc import Mapping
 from dataclasses import replace
 from functools import cache
 from math import prod
+from pathlib import Path
 from typing import Any
 
+import node
 import pytest
 from cases import in_turn, refusal
 from misuse import refused_and_unchanged
@@ -205,6 +207,9 @@ def test_what_the_grid_lacks_is_refused_and_changes_nothing(name: str, value: An
         ({"stages": 1, "chunks": 2}, "not-divisible", "2 chunks need a pipeline of at least 2 stages"),
         ({"stages": 5}, "not-divisible", "12 layers cannot be cut into 5 stages"),
         ({"stages": range(1, 1000), "replicas": range(1, 1000)}, "too-large", "2 MB"),
+        ({"own": max}, "wrong-type", "own must be functions by title"),
+        ({"own": {"mine": 3}}, "wrong-type", "'mine' must stand for a function of model, plan, gpu and wire, not 3"),
+        ({"own": {"": max}}, "malformed-name", "a title must be a few words"),
         ({"show": "stages"}, "wrong-type", "show"),
         ({"show": {"stage": 2}}, "unknown-name", "'stages'"),
     ],
@@ -236,3 +241,75 @@ def test_published_runs_with_chunks_and_sequence_parallelism_are_near_what_the_p
     assert max(errors) < 0.07
     slower, faster = (seconds_of(run.model, run.plan) for run in RUNS_2022)
     assert faster / slower == pytest.approx(RUNS_2022[1].seconds / RUNS_2022[0].seconds, rel=0.06)
+
+
+# ---- the times of functions ----
+
+
+def test_a_function_gets_each_setting_and_its_times_are_sent() -> None:
+    calls: list[Any] = []
+
+    def mine(*arguments: Any) -> dict[str, float]:
+        calls.append(arguments)
+        return {"matmul": 2, "bubble": arguments[1].pipeline / 8}
+
+    explorer = small(own={"mine": mine}, links={"slow": 1e9})
+    assert explorer.own["times"] == {"mine": {"matmul": 2, "bubble": 0.125}}
+    assert repr(explorer).endswith("slow, FP16, none; mine 2.125 s>")
+    explorer.set_state({"stages": 2, "microbatches": 4})  # a message from the page
+    assert [plan for _, plan, *_ in calls] == [Plan(1, 1, 1, 2, 2), Plan(1, 2, 1, 2, 8)]
+    assert {(model, gpu.name, gpu.network, wire) for model, _, gpu, wire in calls} == {(MODELS["small"], A100_80GB.name, 1e9, FP16)}
+    assert explorer.own["setting"] == {name: getattr(explorer, name) for name in ClusterExplorer.SETTING}
+    explorer.stages = 5  # 12 layers cannot be cut into 5 stages
+    assert (explorer.own["times"], explorer.own["problems"], len(calls)) == ({}, {}, 2)
+    assert small().own["times"] == {}
+
+
+@in_turn(
+    "function, problem",
+    [
+        (lambda *_: 3, "it must return seconds by part, such as {'matmul': 12.5}, not 3"),
+        (lambda *_: {"matmull": 1}, "unknown part of an iteration 'matmull': did you mean 'matmul'?"),
+        (lambda *_: {"matmul": -1}, "matmul must be finite numbers of zero or more, but it is -1"),
+        (lambda *_: {"matmul": "1"}, "matmul"),
+        (lambda *_: {}["M"], "KeyError: 'M'"),
+        (lambda model: {}, "TypeError: "),
+    ],
+)
+def test_a_function_without_times_has_a_sentence(function: Any, problem: str) -> None:
+    explorer = small(own={"mine": function, "other": lambda *_: {"bubble": 1}})
+    assert problem in explorer.own["problems"]["mine"]
+    assert explorer.own["times"] == {"other": {"bubble": 1}}
+    assert problem in repr(explorer)
+
+
+@pytest.mark.needs("node")
+def test_what_the_page_says_of_a_function(tmp_path: Path) -> None:
+    code = """
+import { ownOf } from "./cluster_explorer_words.js";
+import { plannerOf } from "./cluster_explorer_plans.js";
+const answer = ({ data, own, settings }) => {
+  const { read } = plannerOf(data);
+  return settings.flatMap((setting) => [true, false].map((followed) => ownOf(data, own, read(setting), followed)));
+};
+"""
+    functions = {"mine": lambda *_: {"matmul": 2, "bubble": 0}, "wrong": lambda *_: 3}
+    explorer = small(own=functions, show={"stages": 2})
+    first = explorer.own["setting"]
+    asked = {"data": explorer.data, "own": explorer.own, "settings": [first, first | {"stages": 1}, first | {"stages": 5}]}
+    here, same, waits, still, *refused = node.run(tmp_path, code, asked)
+    assert here == same
+    assert refused == [None, None]
+    seconds, ratio = explorer.time.seconds, 2 / explorer.time.seconds
+    told = re.fullmatch(
+        r"mine gives 2.00 s, ([\d.]+) times the ([\d.]+) s of the library. It leaves out (.*). wrong gives (.*)", here["told"]
+    )
+    assert told
+    assert (float(told[1]), float(told[2])) == (pytest.approx(ratio, rel=0.01), pytest.approx(seconds, rel=0.01))
+    assert told[3] == "memory traffic, tensor-parallel all-reduce, point-to-point, data-parallel all-reduce and optimiser"
+    assert told[4] == f"no time here: {explorer.own['problems']['wrong']}."
+    library, mine = here["bars"]
+    assert {part["name"]: part["seconds"] for part in library["parts"]} == pytest.approx(explorer.time.parts, rel=1e-4)
+    assert [part["seconds"] for part in mine["parts"]] == [2, None, None, None, 0, None, None]
+    assert (waits["bars"], waits["told"]) == ([], "mine and wrong: computing \u2026")
+    assert still["told"].startswith("This page has mine and wrong only for its first setting, Stages K = 2.")
