@@ -257,7 +257,7 @@ def test_a_function_gets_each_setting_and_its_times_are_sent() -> None:
     assert explorer.own["times"] == {"mine": {"matmul": 2, "bubble": 0.125}}
     assert repr(explorer).endswith("slow, FP16, none; mine 2.125 s>")
     explorer.set_state({"stages": 2, "microbatches": 4})  # a message from the page
-    assert [plan for _, plan, *_ in calls] == [Plan(1, 1, 1, 2, 2), Plan(1, 2, 1, 2, 8)]
+    assert [plan for _, plan, *_ in calls] == [Plan(1, 1, 1, 2, 2, recompute="none"), Plan(1, 2, 1, 2, 8, recompute="none")]
     assert {(model, gpu.name, gpu.network, wire) for model, _, gpu, wire in calls} == {(MODELS["small"], A100_80GB.name, 1e9, FP16)}
     assert explorer.own["setting"] == {name: getattr(explorer, name) for name in ClusterExplorer.SETTING}
     explorer.stages = 5  # 12 layers cannot be cut into 5 stages
