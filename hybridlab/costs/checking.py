@@ -5,10 +5,13 @@ from typing import Any, NoReturn, TypeVar
 import numpy as np
 
 from hybridlab.arrays import Floats, Ints, readonly
-from hybridlab.checks import LARGEST, LONGEST, numbers, short_repr, times, whole_number
+from hybridlab.checks import LARGEST, LONGEST, known_name, numbers, short_repr, times, whole_number
 from hybridlab.errors import HybridLabError
 
+PER_PLACE = ("forward", "backward", "weight_share")  # arguments with one value for all devices, or one for each device, stage or microbatch
 SHARED = ("p2p", "overlap")  # arguments with one value for all devices
+PLURAL = {"device": "devices", "stage": "stages", "microbatch": "microbatches"}
+ONE_AXIS, TWO_AXES = tuple(PLURAL), (("device", "microbatch"), ("stage", "microbatch"))  # values of ``per``
 SHARES = {"weight_share": "the backward", "overlap": "the shorter of two operations"}
 MOST = {int: 2**64 - 1, float: LONGEST}  # the largest time of each type
 Times = TypeVar("Times", float, Floats)
@@ -39,8 +42,8 @@ def _all_times(given: dict[str, Any]) -> dict[str, Floats]:
     """Return read-only copies of several times, all checked in one pass."""
     # isinstance() would accept True, because True is an int
     if all(type(value) in MOST and 0 <= value <= MOST[type(value)] for value in given.values()):  # plain numbers
-        column = readonly(np.array(list(given.values()), dtype=np.float64)[:, None])
-        return dict(zip(given, column, strict=True))
+        column = readonly(np.array(list(given.values()), dtype=np.float64))
+        return dict(zip(given, column[:, None], strict=True))
     arrays = {name: np.atleast_1d(numbers(value, name)) for name, value in given.items()}
     flat = np.concatenate([array.ravel() for array in arrays.values()])
     if not ((flat >= 0) & (flat <= LONGEST)).all():  # false for NaN too
@@ -85,33 +88,86 @@ def devices_joined(between: Floats) -> int:
     return int(between.shape[0] + (between.ndim == 1))  # a list has one value for each link: one fewer than devices
 
 
-def settings_and_places(shapes: dict[str, tuple[int, ...]], between: Floats | None, per: str) -> tuple[tuple[int, ...], int | None]:
-    """Return the shape of the settings, and the number of devices or stages. The number is None if all have the same times.
+def checked_per(value: Any) -> str | tuple[str, str]:
+    """Return ``per``: one word, or a pair of words. Raise an error for other values."""
+    if isinstance(value, str) and value in ONE_AXIS:
+        return value
+    if not isinstance(value, (list, tuple)):
+        return known_name(value, ONE_AXIS, "value of per")
+    words = tuple(map(str, value))
+    for known in TWO_AXES:
+        if words == known:
+            return known
+    wanted = " or ".join(map(str, TWO_AXES))
+    raise HybridLabError(f"per is one of {', '.join(ONE_AXIS)}, or a pair: {wanted}; not {short_repr(value)}", "unknown-name")
+
+
+def settings_and_sizes(
+    shapes: dict[str, tuple[int, ...]], between: Floats | None, per: str | tuple[str, str]
+) -> tuple[tuple[int, ...], int | None, int | None]:
+    """Return the shape of the settings, the number of devices or stages, and the number of microbatches.
+
+    A number is None if all devices and stages, or all microbatches, have the same times.
 
     Raises
     ------
     HybridLabError
-        Two values are for different numbers of devices or stages, or their settings cannot be broadcast.
+        Two values are for different numbers of devices, stages or microbatches, or their settings cannot be broadcast.
     """
     if between is None and all(shape == (1,) for shape in shapes.values()):  # plain numbers, the most frequent case
-        return (), None
-    lengths = {name: shape[-1] for name, shape in shapes.items() if shape[-1] > 1}
-    places = max(lengths.values(), default=None)
-    if between is not None and per == "device":
-        lengths["p2p_between"] = devices_joined(between)
-    message = ", ".join(f"{name} {length}" for name, length in lengths.items())
-    if len(set(lengths.values())) > 1:
-        raise HybridLabError(
-            f"the last axes are for {per}s and must have equal lengths, but have: {message}; for settings use an axis before the last",
-            "does-not-fit",
-        )
-    settings = {name: shape[:-1] for name, shape in shapes.items()}
+        return (), None, None
+    axes = (per,) if isinstance(per, str) else per
+    places = enumerate(axes, -len(axes))
+    sizes = {axis: _size_of(axis, {name: shapes[name][place] for name in PER_PLACE}, between) for place, axis in places}
+    settings = {name: shape[: -len(axes)] if name in PER_PLACE else shape[:-1] for name, shape in shapes.items()}
     try:
-        return np.broadcast_shapes(*settings.values()), places
+        batch = np.broadcast_shapes(*settings.values())
     except ValueError:
         message = ", ".join(f"{name} {shape}" for name, shape in settings.items())
-        message = f"the axes before the last are for settings and must fit together, but have shapes: {message}"
+        last = "last" if len(axes) == 1 else "last two"
+        message = f"the axes before the {last} are for settings and must fit together, but have shapes: {message}"
         raise HybridLabError(message, "does-not-fit") from None
+    return batch, sizes.get("device", sizes.get("stage")), sizes.get("microbatch")
+
+
+def _size_of(axis: str, lengths: dict[str, int], between: Floats | None) -> int | None:
+    """Return the length of an axis in all values that have more than one entry there. Return None if no value has more than one."""
+    lengths = {name: length for name, length in lengths.items() if length > 1}
+    size = max(lengths.values(), default=None)
+    if between is not None and axis == "device":
+        lengths["p2p_between"] = devices_joined(between)
+    if len(set(lengths.values())) > 1:
+        message = ", ".join(f"{name} {length}" for name, length in lengths.items())
+        raise HybridLabError(
+            f"the last axes are for {PLURAL[axis]} and must have equal lengths, but have: {message}; for settings use an axis before the last",
+            "does-not-fit",
+        )
+    return size
+
+
+def require_number(number: int, count: int | None, noun: str) -> None:
+    """Raise an error if ``number`` is not below ``count``. If ``count`` is None, every number is in range."""
+    if count is not None and number >= count:
+        raise HybridLabError(f"the costs are for {PLURAL[noun]} 0 to {count - 1}, not {number}", "out-of-range")
+
+
+def without_repeats(array: Floats) -> Floats:
+    """Return an array in which each axis with equal entries has length 1, without such axes at the front.
+
+    >>> without_repeats(np.array([[1.0, 2.0], [1.0, 2.0]])), without_repeats(np.full((2, 3), 4.0))
+    (array([1., 2.]), array([4.]))
+    """
+    for axis, size in enumerate(array.shape):
+        if size > 1 and (array == array.take([0], axis)).all():
+            array = array.take([0], axis)
+    while array.ndim > 1 and array.shape[0] == 1:
+        array = array[0]
+    return array
+
+
+def key_of(array: Floats) -> tuple[tuple[int, ...], bytes]:
+    """Return a key that is the same for equal arrays, also for zeros of both signs."""
+    return array.shape, (array + 0.0).tobytes()
 
 
 def latencies_of(between: Floats, sender: Ints, receiver: Ints) -> Floats:

@@ -12,7 +12,6 @@ from hybridlab.checks import (
     MOST_CELLS,
     counted,
     each_of,
-    known_name,
     one_time,
     short_repr,
     times,
@@ -20,11 +19,12 @@ from hybridlab.checks import (
     whole_number,
 )
 from hybridlab.costs import checking
+from hybridlab.costs.checking import PER_PLACE
 from hybridlab.costs.observed import Timed, observe_costs
 from hybridlab.errors import HybridLabError
 from hybridlab.schedule import CODE, Kind
 
-PER_DEVICE = ("forward", "backward", "weight_share")  # fields with one value for all devices, or one for each device or stage
+Per = str | tuple[str, str]
 
 
 @dataclass(frozen=True, eq=False, init=False)
@@ -32,16 +32,24 @@ class Costs(Frozen):
     """The times of one microbatch on one device or stage, and the latency of messages.
 
     By default, a time is for a whole device: for all its chunks together. Each chunk takes an equal share of it. With ``per="stage"``, a
-    time is for one stage, so the chunks of a device can take different times.
+    time is for one stage, so the chunks of a device can take different times. With ``per="microbatch"``, there is a time for each
+    microbatch, and all devices are alike. If both differ, ``per`` has two words: with ``per=("device", "microbatch")`` or
+    ``per=("stage", "microbatch")``, the last two axes of a time are for devices (or stages) and for microbatches. For sequences of
+    different lengths, a time is the product of the time of a token on each device and the tokens of each microbatch.
 
-    The last axis of each value has one entry for each device (or stage), or only one entry if all have the same value. The axes before the
-    last axis are for settings: several sets of costs that are simulated together. The settings of all arguments are broadcast against each
-    other by numpy's rules. Two objects are equal if all their values are equal.
+    The last axis of each value has one entry for each device (or stage, or microbatch), or only one entry if all have the same value. The
+    axes before it are for settings: several sets of costs that are simulated together. The settings of all arguments are broadcast against
+    each other by numpy's rules.
+
+    Two objects are equal if they give the same times, for the same devices and microbatches, in the same unit. So ``backward=[2, 2]``
+    equals ``backward=2`` if another value is for two devices, too. Without such a value they differ, because ``backward=2`` is for any
+    number of devices.
 
     Parameters
     ----------
     forward : array_like, shape (..., devices) or (..., 1) or ()
-        Time of the forward.
+        Time of the forward. The shape is that for ``per="device"``. For the other values of ``per``, it is (..., stages),
+        (..., microbatches), (..., devices, microbatches) or (..., stages, microbatches).
     backward : array_like, shape as ``forward``
         Time of the full backward: input gradient plus weight gradient.
     weight_share : array_like, shape as ``forward``
@@ -58,8 +66,9 @@ class Costs(Frozen):
         on its diagonal. In costs for all ranks of a mesh, each rank counts as a device. There is no axis for settings.
     unit : str or None
         The unit of all times: "s", "ms", "us", or None for time slots without a length.
-    per : str
-        "device", or "stage" if ``forward``, ``backward`` and ``weight_share`` have one value for each stage.
+    per : str or tuple of str
+        What ``forward``, ``backward`` and ``weight_share`` have one value for: "device", "stage", "microbatch", ("device", "microbatch") or
+        ("stage", "microbatch"). The latency of a message is the same for all microbatches.
 
     Raises
     ------
@@ -76,6 +85,13 @@ class Costs(Frozen):
     (2,)
     >>> Costs(forward=[1, 4, 4, 11], backward=[2, 8, 8, 22], per="stage").stages  # for 2 devices with 2 chunks, or for 4 devices
     4
+    >>> Costs(forward=[1, 2, 4], backward=[2, 4, 8], per="microbatch").duration("B", device=0, microbatch=2)
+    8.0
+    >>> token, tokens = [0.01, 0.02], [100, 300, 200]  # ms for a token on each device, and the tokens of each microbatch
+    >>> times = np.multiply.outer(token, tokens)
+    >>> costs = Costs(forward=times, backward=2 * times, per=("device", "microbatch"))
+    >>> costs.devices, costs.microbatches, costs.duration("F", device=1, microbatch=1)
+    (2, 3, 6.0)
     """
 
     forward: Floats
@@ -85,11 +101,12 @@ class Costs(Frozen):
     overlap: Floats
     p2p_between: Floats | None
     unit: str | None
-    per: str
+    per: Per
 
     # computed from the fields in __init__
     _batch: ClassVar[tuple[int, ...]]  # shape of the settings
     _places: ClassVar[int | None]  # number of devices or stages; None if all have the same times
+    _microbatches: ClassVar[int | None]  # number of microbatches; None if all have the same times
 
     def __init__(
         self,
@@ -101,16 +118,19 @@ class Costs(Frozen):
         overlap: Any = 0.0,
         p2p_between: Any = None,
         unit: str | None = "ms",
-        per: str = "device",
+        per: Per = "device",
     ) -> None:
         given = {"forward": forward, "backward": backward, "weight_share": weight_share, "p2p": p2p, "overlap": overlap}
         values = checking.checked_times(given)
         between = None if p2p_between is None else readonly(checking.latencies_between(p2p_between))
-        unit, per = unit_of_time(unit), known_name(per, ("device", "stage"), "value of per")
+        unit, per = unit_of_time(unit), checking.checked_per(per)
+        if type(per) is tuple:  # a single row is for all devices or stages
+            values |= {name: np.atleast_2d(values[name]) for name in PER_PLACE}
         if between is not None and (values["p2p"].size > 1 or values["p2p"].any()):
             raise HybridLabError("give p2p or p2p_between, not both: each is the latency of messages", "conflicting-arguments")
-        batch, places = checking.settings_and_places({name: array.shape for name, array in values.items()}, between, per)
-        self.__dict__.update(values, p2p_between=between, unit=unit, per=per, _batch=batch, _places=places)
+        batch, places, microbatches = checking.settings_and_sizes({name: array.shape for name, array in values.items()}, between, per)
+        own = self.__dict__
+        own.update(values, p2p_between=between, unit=unit, per=per, _batch=batch, _places=places, _microbatches=microbatches)
 
     @classmethod
     def from_csv(cls, path: Any, *, per: str | None = None, unit: str | None = None) -> "Costs":
@@ -160,7 +180,7 @@ class Costs(Frozen):
         >>> Costs.from_csv(io.StringIO("Zeit in ms;stage 0;stage 1\nF;10,5;12\nB;20;24,25\n")).backward
         array([20.  , 24.25])
         """
-        from hybridlab.costs.measured import times_in_file  # imported here, because it loads pathlib and csv
+        from hybridlab.costs.measured import times_in_file  # imported here, because most programs read no file
 
         return cls(**times_in_file(path, per, unit))
 
@@ -188,7 +208,8 @@ class Costs(Frozen):
         Raises
         ------
         HybridLabError
-            ``timeline`` is not a Timeline, or it has several settings.
+            ``timeline`` is not a Timeline or has several settings, ``weight_share`` is above 1, or the times are per device and the first
+            stages of the timeline are not on devices 0, 1, 2, ... Take per="stage" then.
 
         Examples
         --------
@@ -216,6 +237,10 @@ class Costs(Frozen):
         weight_share for all,0.5,
         p2p,0.5,
         """
+        if not isinstance(self.per, str):
+            message = "a file of times has one column for each device, stage or microbatch"
+            message += f", but these times are per {' and '.join(self.per)}"
+            raise HybridLabError(f"{message}: write one file for each device or stage", "does-not-fit")
         from hybridlab.costs.measured import times_as_csv
 
         return times_as_csv(self)
@@ -232,43 +257,71 @@ class Costs(Frozen):
         return self._batch
 
     @property
+    def by_stage(self) -> bool:
+        """Whether the times are those of stages, not of devices with all their chunks."""
+        return self.per in ("stage", ("stage", "microbatch"))
+
+    @property
     def devices(self) -> int | None:
         """Number of devices for which there are costs. None if all devices and links have the same costs."""
         if self.p2p_between is not None:
             return checking.devices_joined(self.p2p_between)
-        return self._places if self.per == "device" else None
+        return None if self.by_stage else self._places
 
     @property
     def stages(self) -> int | None:
         """Number of stages for which there are times. None if the times are per device, or if all stages have the same times."""
-        return self._places if self.per == "stage" else None
+        return self._places if self.by_stage else None
+
+    @property
+    def microbatches(self) -> int | None:
+        """Number of microbatches for which there are times. None if all microbatches have the same times."""
+        return self._microbatches
 
     @property
     def same_everywhere(self) -> bool:
-        """Whether operations take the same times on all devices and stages."""
-        return self._places is None
+        """Whether operations take the same times on all devices and stages, and for all microbatches."""
+        return self._places is None and self._microbatches is None
 
     def table(self, devices: int, chunks: int = 1) -> Floats:
         """Return the times of F, B, I and W on one chunk of each device, shape (4, devices, settings...).
 
-        For times per stage, ``devices`` is the number of stages.
+        For times per stage, ``devices`` is the number of stages. If the times differ from microbatch to microbatch, the shape is
+        (4, devices, microbatches, settings...).
 
+        Raises
+        ------
+        HybridLabError
+            The costs are for another number of devices or stages, ``chunks`` is given for times per stage, or the table does not fit in
+            memory.
+
+        Examples
+        --------
         >>> Costs(forward=[[1], [2]], backward=4).table(devices=1)[:, 0].tolist()
         [[1.0, 2.0], [4.0, 4.0], [2.0, 2.0], [2.0, 2.0]]
         """
-        devices, chunks = whole_number(devices, f"{self.per}s"), whole_number(chunks, "chunks")
-        if self.per == "stage" and chunks > 1:
+        place = "stage" if self.by_stage else "device"
+        devices, chunks = whole_number(devices, f"{place}s"), whole_number(chunks, "chunks")
+        if self.by_stage and chunks > 1:
             raise HybridLabError("times per stage are times of one chunk: leave out the argument chunks", "conflicting-arguments")
-        count = self.devices if self.per == "device" else self.stages
+        count = self.stages if self.by_stage else self.devices
         if count not in (None, devices):  # None: any number of devices has these times
-            checking.refuse_size(count, devices, self.per, links=self.p2p_between is not None)
-        shape = (*self.batch, devices)
+            checking.refuse_size(count, devices, place, links=self.p2p_between is not None)
+        sizes = (devices,) if self.microbatches is None else (devices, self.microbatches)
+        shape = (*self.batch, *sizes)
         if math.prod(shape) > MOST_CELLS:
-            message = f"{math.prod(self.batch):,} settings of {counted(devices, self.per)} are more than {MOST_CELLS:,} values"
+            message = f"{math.prod(self.batch):,} settings of {counted(devices, place)} are more than {MOST_CELLS:,} values"
             raise HybridLabError(f"{message} and do not fit in memory; take fewer settings at a time", "too-large")
-        kinds = checking.of_four_kinds(self.forward, self.backward, self.weight_share, chunks)
+        kinds: Iterable[Floats] = checking.of_four_kinds(self.forward, self.backward, self.weight_share, chunks)
+        last: Any = -1
+        first: Any = 0
+        if self.microbatches is not None:
+            last, first = (-2, -1), (0, 1)
+            kinds = (kind[..., None, :] for kind in kinds) if self.per == "microbatch" else kinds  # one row for all devices
+        elif not isinstance(self.per, str):
+            kinds = (kind[..., 0] for kind in kinds)  # all microbatches have the same times
         # devices are an axis before settings, so that all settings of a device are side by side in memory
-        return np.stack([np.moveaxis(np.broadcast_to(kind, shape), -1, 0) for kind in kinds])
+        return np.stack([np.moveaxis(np.broadcast_to(kind, shape), last, first) for kind in kinds])
 
     def numbers(self, chunks: int) -> tuple[float, float, float, float, float] | None:
         """Return five numbers: the times of F, B, I and W on one chunk, and the latency. Return None if these times need arrays.
@@ -276,10 +329,11 @@ class Costs(Frozen):
         >>> Costs(forward=1, backward=4, p2p=0.5).numbers(chunks=2)
         (0.5, 2.0, 1.0, 1.0, 0.5)
         """
+        chunks = whole_number(chunks, "chunks")
         if self.batch or not self.same_everywhere or self.p2p_between is not None:
             return None
         times = (self.forward.item(), self.backward.item(), self.weight_share.item())
-        return *checking.of_four_kinds(*times, chunks if self.per == "device" else 1), self.p2p.item()
+        return *checking.of_four_kinds(*times, 1 if self.by_stage else chunks), self.p2p.item()
 
     def pairs(self, devices: int, chunks: int = 1) -> Floats:
         """Return the time of an overlapped pair on each device, shape (devices, settings...). Each operation of the pair is on one chunk.
@@ -287,6 +341,9 @@ class Costs(Frozen):
         >>> Costs(forward=1, backward=2, overlap=[[0], [0.5], [1]]).pairs(devices=1).tolist()
         [[3.0, 2.5, 2.0]]
         """
+        if self.microbatches is not None:
+            message = "these times differ from microbatch to microbatch, and a pair has two microbatches"
+            raise HybridLabError(f"{message}: take together() with the times of both operations", "per-microbatch")
         return self.together(*self.table(devices, chunks)[:2])
 
     def together(self, forward: Floats, backward: Floats) -> Floats:
@@ -295,7 +352,13 @@ class Costs(Frozen):
         >>> Costs(forward=1, backward=2, overlap=0.5).together(np.array([1.0]), np.array([4.0]))
         array([4.5])
         """
-        together: Floats = forward + backward - self.overlap[..., 0] * np.minimum(forward, backward)
+        forward, backward = times(forward, "forward"), times(backward, "backward")
+        try:
+            together: Floats = forward + backward - self.overlap[..., 0] * np.minimum(forward, backward)
+        except ValueError:
+            shapes = f"{forward.shape} and {backward.shape}"
+            message = f"forward and backward must have one time for each pair and the settings {self.batch} of the costs, not {shapes}"
+            raise HybridLabError(message, "does-not-fit") from None
         return together
 
     def latency(self, sender: Ints, receiver: Ints) -> Floats:
@@ -329,7 +392,7 @@ class Costs(Frozen):
         late = checking.latencies_of(self.p2p_between, sender, receiver)  # all settings have the same p2p_between
         return np.broadcast_to(late.reshape(-1, *(1 for _ in self.batch)), (sender.size, *self.batch))
 
-    def duration(self, kind: Kind | str, device: int, chunks: int = 1) -> Any:
+    def duration(self, kind: Kind | str, device: int, chunks: int = 1, microbatch: int | None = None) -> Any:
         """Return the time of one operation: a float, or an array of shape (settings...).
 
         Parameters
@@ -341,28 +404,39 @@ class Costs(Frozen):
         chunks : int
             Number of chunks on a device. With v chunks, an operation on one chunk takes 1/v of the time on the whole device. For times
             per stage it must be 1, because a stage is one chunk.
+        microbatch : int, optional
+            The microbatch. It is needed if the times differ from microbatch to microbatch.
 
         Raises
         ------
         HybridLabError
-            The kind is unknown, or the costs are for fewer devices or stages.
+            The kind is unknown, the costs are for fewer devices, stages or microbatches, or ``microbatch`` is missing.
 
         Examples
         --------
         >>> Costs(forward=10, backward=20, weight_share=0.25).duration("W", device=0, chunks=2)
         2.5
         """
-        device = whole_number(device, self.per, at_least=0)
+        place = "stage" if self.by_stage else "device"
+        device = whole_number(device, place, at_least=0)
         if not (isinstance(kind, str) and kind in CODE):
             raise HybridLabError(f"{short_repr(kind)} is not a kind of operation: use F, B, I or W", "unknown-operation")
-        count = self.devices if self.per == "device" else self.stages
-        if device >= (count or device + 1):  # if count is None, every device is in range
-            raise HybridLabError(f"the costs are for {self.per}s 0 to {(count or 1) - 1}, not {device}", "out-of-range")
+        count = self.stages if self.by_stage else self.devices
+        checking.require_number(device, count, place)
+        if microbatch is not None:
+            checking.require_number(whole_number(microbatch, "microbatch", at_least=0), self.microbatches, "microbatch")
+        elif self.microbatches is not None:
+            message = "these times differ from microbatch to microbatch: give the microbatch, as in duration('F', device=0, microbatch=3)"
+            raise HybridLabError(message, "missing-argument")
         value = self.table(count or 1, chunks)[CODE[Kind(kind)], device if count else 0]
+        if self.microbatches is not None:
+            value = value[microbatch]
         return value if self.batch else float(value)
 
     def slower(self, devices: Iterable[int], factor: float, of: int | None = None) -> "Costs":
         """Return costs in which the operations of some devices take ``factor`` times as long.
+
+        The result of times per microbatch has times per device and microbatch.
 
         Parameters
         ----------
@@ -384,7 +458,7 @@ class Costs(Frozen):
         >>> Costs(forward=[10, 10], backward=20).slower([1], 1.5).forward
         array([10., 15.])
         """
-        if self.per == "stage":
+        if self.by_stage:
             raise HybridLabError("these times are per stage, not per device: multiply the times of the device's stages", "per-stage")
         number = checking.number_of_devices(self.devices, of)
         by = times(factor, "factor")
@@ -395,8 +469,14 @@ class Costs(Frozen):
             scale[whole_number(device, "device", at_least=0, at_most=number - 1)] = (
                 by  # not *=, because a device that is named twice counts once
             )
+        forward, backward, share = self.forward, self.backward, self.weight_share
+        per = self.per
+        if per not in ("device", "stage"):
+            scale = scale[:, None]
+        if per == "microbatch":  # a row for all devices
+            forward, backward, share, per = forward[..., None, :], backward[..., None, :], share[..., None, :], ("device", "microbatch")
         with np.errstate(over="ignore"):  # replace() refuses times that became infinite
-            return replace(self, forward=self.forward * scale, backward=self.backward * scale)
+            return replace(self, forward=forward * scale, backward=backward * scale, weight_share=share, per=per)
 
     def longer(self, factor: float) -> "Costs":
         """Return costs in which all operations and all messages take ``factor`` times as long.
@@ -418,6 +498,21 @@ class Costs(Frozen):
         count = whole_number(pipelines, "pipelines")
         if self.devices is None:
             return self
-        rows = {name: getattr(self, name) for name in PER_DEVICE if self.per == "device"}  # all pipelines have the same stages
-        rows = {name: np.concatenate([row] * count, axis=-1) if row.shape[-1] > 1 else row for name, row in rows.items()}
+        rows = {}
+        if self.per in ("device", ("device", "microbatch")):  # all pipelines have the same stages and microbatches
+            axis = -1 if self.per == "device" else -2
+            rows = {name: getattr(self, name) for name in PER_PLACE}
+            rows = {name: np.concatenate([row] * count, axis=axis) for name, row in rows.items() if row.shape[axis] > 1}
         return replace(self, **rows, p2p_between=None if self.p2p_between is None else checking.repeated_latencies(self.p2p_between, count))
+
+    def _key(self) -> tuple[Any, ...]:
+        between = None if self.p2p_between is None else checking.key_of(self.p2p_between)
+        times = (checking.key_of(checking.without_repeats(getattr(self, name))) for name in (*PER_PLACE, *checking.SHARED))
+        return (self.per, self.unit, self._batch, self._places, self._microbatches, between, *times)
+
+    def __eq__(self, other: object) -> bool:
+        """Return whether both objects give the same times, for the same devices, stages and microbatches, in the same unit."""
+        return self._key() == other._key() if isinstance(other, Costs) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self._key())

@@ -7,20 +7,40 @@ from typing import Any
 
 import numpy as np
 
-from hybridlab.checks import MOST_CELLS, each_of, short_repr
+from hybridlab.checks import MOST_CELLS, each_of, known_name, short_repr
 from hybridlab.costs import Costs
 from hybridlab.errors import HybridLabError
 from hybridlab.schedule import Operations
 from hybridlab.simulation.loops import all_settings, one_by_one, row_by_row
 from hybridlab.timeline import Timeline, computed_timeline
 
+MESSAGES = ("free", "ordered")
 
-def simulate(schedule: Operations, costs: Costs) -> Timeline:
+
+def simulate(schedule: Operations, costs: Costs, *, messages: str | Sequence[Sequence[str]] = "free") -> Timeline:
     r"""Return the timeline of a schedule: each operation starts as soon as its device is free and its input has arrived.
 
     An operation starts at the later of two times. The first is the end of the operation before it on its device. The second is the arrival
     of its input: the end of the operation that computes the input, plus the latency of the message if that operation is on another device.
     The two operations of an overlapped pair start together and end together.
+
+    These are the rules for ``messages="free"``: no message waits for another. In real programs, messages keep their order, or block. Then
+    each device has a list of actions: it runs operations, sends outputs, and receives inputs.
+
+    With ``messages="ordered"``, messages keep the order of the list, as in the runtime of torch.distributed.pipelining over NCCL:
+
+    - The list is that of :func:`hybridlab.simulation.ordered_actions`. ``_add_send_recv`` of torch.distributed.pipelining gives the same
+      order.
+    - A message starts when its sender and its receiver have ended all operations and all messages before it in their lists. So a receive
+      whose message is late blocks all messages behind it, also those to other devices. The message takes the latency of its link.
+    - An operation does not wait for the messages before it in its list. It waits only for its own input.
+    - A link, from one device to another, carries one message at a time, first in, first out. NCCL pairs messages in this way: it has no
+      tags, so the messages between two ranks are received in the order in which they were sent.
+
+    With lists of actions of your own, messages block, as in :func:`hybridlab.engines.run_actions`, which runs such lists in real processes:
+    an operation also waits until all messages before it in its list have ended. In contrast to NCCL, ``run_actions`` pairs messages by tag.
+
+    With both, no operation starts earlier than with free messages.
 
     Parameters
     ----------
@@ -28,6 +48,9 @@ def simulate(schedule: Operations, costs: Costs) -> Timeline:
         The order of the operations on each device.
     costs : Costs
         The times of the operations and the latency of the messages. If the costs have several settings, all are simulated in one pass.
+    messages : str or list of lists of str
+        "free", "ordered", or a list of actions for each device, such as ``["run 0F0", "send 0F0 to 1"]``. In its list, each device runs its
+        operations in the order of the schedule. Messages that are joined by "and" in one text start together.
 
     Returns
     -------
@@ -36,8 +59,10 @@ def simulate(schedule: Operations, costs: Costs) -> Timeline:
 
     Raises
     ------
+    Deadlock
+        With the given lists of actions, devices wait for each other for ever. The error names the message at which each device waits.
     HybridLabError
-        The costs are for another number of devices, or the arrays do not fit in memory.
+        The costs are for another number of devices or microbatches, the arrays do not fit in memory, or a list of actions has a fault.
 
     Examples
     --------
@@ -45,8 +70,20 @@ def simulate(schedule: Operations, costs: Costs) -> Timeline:
     >>> pipeline = Schedule.parse("0F0 0B0\n1F0 1B0")
     >>> simulate(pipeline, Costs(forward=1, backward=2, p2p=0.5)).makespan
     7.0
+    >>> from hybridlab.schedules import build
+    >>> [simulate(build("interleaved", 4, 8), Costs(forward=1, backward=2), messages=each).makespan for each in ("free", "ordered")]
+    [28.5, 33.5]
+    >>> own = [["run 0F0", "receive 1B0 from 1", "send 0F0 to 1", "run 0B0"], ["receive 0F0 from 0", "run 1F0", "run 1B0", "send 1B0 to 0"]]
+    >>> simulate(pipeline, Costs(forward=1, backward=2), messages=own)
+    Traceback (most recent call last):
+    hybridlab.errors.Deadlock: devices wait for each other for ever: device 0 waits at 'receive 1B0 from 1' until device 1 sends it;
+        device 1 waits at 'receive 0F0 from 0' until device 0 sends it
     """
     _require_runs([(schedule, costs)])
+    if not isinstance(messages, str) or known_name(messages, MESSAGES, "value of messages") != "free":
+        from hybridlab.simulation.ordered import run_in_order  # imported here, because it is rarely needed
+
+        return computed_timeline(schedule, *run_in_order(schedule, costs, messages), costs.unit)
     return (_simulate_all_settings([(schedule, costs)]) if costs.batch else [_simulate_one_setting(schedule, costs)])[0]
 
 

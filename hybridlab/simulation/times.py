@@ -37,19 +37,29 @@ def running_times(schedule: Operations, costs: Costs) -> Floats:
 def times_by_place(schedule: Operations, costs: Costs) -> tuple[Floats, Ints]:
     """Return the times of F, B, I and W at each place, shape (4, places, settings...), and the place of each operation.
 
-    A place is a device. If the costs have times per stage, a place is a stage.
+    A place is a device. If the costs have times per stage, a place is a stage. If the times differ from microbatch to microbatch, a place
+    is one microbatch on one device or stage.
 
     Raises
     ------
     HybridLabError
-        The costs are for another number of devices or stages.
+        The costs are for another number of devices, stages or microbatches.
     """
     if costs.per == "device":
         return costs.table(schedule.devices, schedule.chunks), schedule.device
-    if costs.devices not in (None, schedule.devices):
+    if costs.devices not in (None, schedule.devices) and costs.p2p_between is not None:
         message = f"p2p_between is for {costs.devices} devices but the schedule has {schedule.devices}"
         raise HybridLabError(f"{message}: give one latency for each pair of neighbours, or a matrix", "does-not-fit")
-    return costs.table(schedule.stages), schedule.stage
+    if costs.microbatches not in (None, schedule.microbatches):
+        message = f"the costs are for {costs.microbatches} microbatches but the schedule has {schedule.microbatches}"
+        raise HybridLabError(f"{message}: give one time, or one for each of the {schedule.microbatches} microbatches", "does-not-fit")
+    if costs.by_stage:
+        table, place = costs.table(schedule.stages), schedule.stage
+    else:
+        table, place = costs.table(schedule.devices, schedule.chunks), schedule.device
+    if costs.microbatches is None:
+        return table, place
+    return table.reshape(4, -1, *costs.batch), place * costs.microbatches + schedule.microbatch
 
 
 def times_by_use(schedule: Operations, costs: Costs) -> tuple[Floats, Ints]:

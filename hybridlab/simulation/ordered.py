@@ -1,0 +1,296 @@
+"""Simulation with messages that keep their order, or block: each device has a list of actions, which it goes through in order."""
+
+from collections import deque
+from collections.abc import Iterator, Sequence
+from itertools import chain, pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from hybridlab.arrays import Floats
+from hybridlab.checks import counted, each_of, short_repr
+from hybridlab.costs import Costs
+from hybridlab.errors import Deadlock, HybridLabError, UnsupportedSize
+from hybridlab.schedule import Action, Operations, Problem, Schedule, inputs_from_others, read_actions
+from hybridlab.simulation.times import latencies, running_times
+
+MOST_NAMED = 4  # a sentence about a circle names at most this number of devices
+WAITS = {"send": "until device {} receives it", "receive": "until device {} sends it"}
+
+
+class Step(NamedTuple):
+    """One action of a device. For "run", ``row`` is the operation. For a message, it is the operation whose output the message carries."""
+
+    verb: str
+    row: int
+    peer: int = -1
+
+
+Entry = tuple[Step, ...]  # one operation, an overlapped pair, or messages that start together
+Plans = list[list[Entry]]  # for each device, the entries of its list
+
+
+def ordered_actions(schedule: Schedule) -> list[list[str]]:
+    r"""Return the list of actions of each device, in the order in which ``simulate(..., messages="ordered")`` runs them.
+
+    The order is that of ``_add_send_recv`` in torch.distributed.pipelining. Go through the devices again and again, one operation each.
+    If the source of a device's next operation is already in a list, append this operation to the list of the device. Then append the send
+    of its output to the same list, and at once the receive to the list of the device that needs the output. So all lists have the messages
+    in one common order, and no device waits for ever.
+
+    Parameters
+    ----------
+    schedule : Schedule
+        A schedule without overlapped pairs.
+
+    Returns
+    -------
+    list of list of str
+        The actions of each device, in the form that :func:`hybridlab.engines.run_actions` reads.
+
+    Raises
+    ------
+    HybridLabError
+        ``schedule`` is not a Schedule, or it has overlapped pairs (``overlapped-pairs``): no text of an action can name a pair.
+
+    Examples
+    --------
+    >>> for actions in ordered_actions(Schedule.parse("0F0 0B0\n1F0 1B0")):
+    ...     print(actions)
+    ['run 0F0', 'send 0F0 to 1', 'receive 1B0 from 1', 'run 0B0']
+    ['receive 0F0 from 0', 'run 1F0', 'run 1B0', 'send 1B0 to 0']
+    """
+    _require_single_operations(schedule)
+    names = list(map(str, schedule.ops))
+    return [[str(Action(step.verb, names[step.row], step.peer)) for (step,) in plan] for plan in _plans_in_order(schedule)]
+
+
+def run_in_order(schedule: Operations, costs: Costs, messages: Any) -> tuple[Floats, Floats]:
+    """Return the start and the end of each operation, shape (settings..., operations). See :func:`hybridlab.simulate` for the rules.
+
+    ``messages`` is "ordered", or a list of actions for each device.
+
+    Raises
+    ------
+    Deadlock
+        Devices wait for each other.
+    HybridLabError
+        A list of actions has a fault.
+    """
+    plans = _plans_in_order(schedule) if isinstance(messages, str) else _given_plans(schedule, messages)
+    clock = _Clock(schedule, costs, plans, blocking=not isinstance(messages, str))
+    clock.run()
+    start, end = np.array(clock.starts), np.array(clock.ends)
+    return np.moveaxis(start, 0, -1), np.moveaxis(end, 0, -1)
+
+
+def _plans_in_order(schedule: Operations) -> Plans:
+    """Return the entries of each device's list in the order of :func:`ordered_actions`."""
+    plans: Plans = [[] for _ in range(schedule.devices)]
+    source, device, receiver = schedule.source.tolist(), schedule.device.tolist(), _receivers(schedule)
+    left = [deque(turns) for turns in _turns(schedule)]
+    placed = [False] * schedule.kind.size + [True]  # the last entry stands for the source -1, which an operation need not wait for
+    while any(left):
+        for turns in left:
+            if not turns or not all(placed[source[row]] for row in turns[0]):
+                continue
+            turn = turns.popleft()
+            home = device[turn[0]]
+            plans[home].append(tuple(Step("run", row) for row in turn))
+            for row in turn:
+                placed[row] = True
+                if row in receiver:
+                    plans[home].append((Step("send", row, receiver[row]),))
+                    plans[receiver[row]].append((Step("receive", row, home),))
+    return plans
+
+
+def _turns(schedule: Operations) -> Iterator[list[tuple[int, ...]]]:
+    """Yield for each device the rows of its turns in running order."""
+    second = set((schedule.pairs + 1).tolist())
+    pairs = {row - 1 for row in second}
+    for low, high in pairwise([*schedule.first.tolist(), schedule.kind.size]):
+        yield [(row, row + 1) if row in pairs else (row,) for row in range(low, high) if row not in second]
+
+
+def _receivers(schedule: Operations) -> dict[int, int]:
+    """Return, for each operation whose output another device needs, this other device."""
+    return dict(zip(schedule.source[schedule.crosses].tolist(), schedule.device[schedule.crosses].tolist(), strict=True))
+
+
+class _Clock:
+    """The times of a schedule if each device goes through its entries in order.
+
+    A message starts when its sender and its receiver have ended everything before it in their lists, and its link has carried all messages
+    before it. It takes the latency of the link. An operation waits for the operations before it and for its input. With ``blocking``, it
+    waits for all messages before it in its list, too.
+    """
+
+    def __init__(self, schedule: Operations, costs: Costs, plans: Plans, blocking: bool) -> None:
+        self._schedule, self._plans, self._blocking = schedule, plans, blocking
+        self._source = np.where(schedule.crosses, schedule.source, -1).tolist()  # -1 for an operation that waits for no message
+        takes, late = (np.moveaxis(each, -1, 0) for each in (running_times(schedule, costs), latencies(schedule, costs)))
+        self._late = dict(zip(schedule.source[schedule.crosses].tolist(), _listed(late[schedule.crosses]), strict=True))
+        self._takes = _listed(takes)
+        self._later: Any = np.maximum if costs.batch else max
+        zero: Any = np.zeros(costs.batch) if costs.batch else 0.0
+        self.starts: list[Any] = [zero] * schedule.kind.size
+        self.ends: list[Any] = [zero] * schedule.kind.size
+        self._computed: list[Any] = [zero] * len(plans)  # when each device has ended its last operation
+        self._reached: list[Any] = [zero] * len(plans)  # when each device has ended everything before its next message
+        self._arrived: dict[int, Any] = {}  # when the output of an operation has arrived at the device that needs it
+        self._at = [0] * len(plans)
+        self._ended: list[dict[Step, Any]] = [{} for _ in plans]  # the messages of each device's entry that have ended, and when
+        self._free: dict[tuple[int, int], Any] = {}  # when each link has carried its last message
+        self._carried: dict[tuple[int, int], int] = {}  # number of messages that each link has carried
+        self._number = {verb: _numbers_on_links(plans, verb) for verb in WAITS}
+
+    def run(self) -> None:
+        """Go through all lists to their ends. Raise an error if devices wait for each other."""
+        able = deque(range(len(self._plans)))
+        while able:
+            self._go_on(able.popleft(), able)
+        stuck = [device for device, plan in enumerate(self._plans) if self._at[device] < len(plan)]
+        if stuck:
+            raise self._deadlock(stuck)
+
+    def _go_on(self, device: int, able: deque[int]) -> None:
+        """Go through the entries of a device until it waits or its list ends. Add to ``able`` the devices whose messages have ended."""
+        plan = self._plans[device]
+        while self._at[device] < len(plan):
+            entry = plan[self._at[device]]
+            if entry[0].verb == "run":
+                begin = self._computed[device]
+                for step in entry:  # both operations of an overlapped pair
+                    if self._source[step.row] >= 0:
+                        begin = self._later(begin, self._arrived[self._source[step.row]])
+                end = self._computed[device] = begin + self._takes[entry[0].row]
+                self._reached[device] = self._later(self._reached[device], end)
+                for step in entry:
+                    self.starts[step.row], self.ends[step.row] = begin, end
+            else:
+                able.extend([step.peer for step in entry if step not in self._ended[device] and self._carry(device, step)])
+                if len(self._ended[device]) < len(entry):
+                    return
+                for ended in self._ended[device].values():
+                    self._reached[device] = self._later(self._reached[device], ended)
+                self._ended[device].clear()
+                if self._blocking:
+                    self._computed[device] = self._reached[device]
+            self._at[device] += 1
+
+    def _carry(self, device: int, step: Step) -> bool:
+        """Let a message end if both devices have come to it and it is the next of its link. Return whether it has ended."""
+        other = Step("receive" if step.verb == "send" else "send", step.row, device)
+        link = (device, step.peer) if step.verb == "send" else (step.peer, device)
+        carried = self._carried.get(link, 0)
+        if other not in self._entry(step.peer) or any(self._number[verb][step.row] != carried for verb in WAITS):
+            return False
+        begin = self._later(self._reached[device], self._reached[step.peer])
+        if carried:
+            begin = self._later(begin, self._free[link])
+        end = begin + self._late[step.row]
+        self._free[link] = self._arrived[step.row] = self._ended[device][step] = self._ended[step.peer][other] = end
+        self._carried[link] = carried + 1
+        return True
+
+    def _entry(self, device: int) -> Entry:
+        """Return the entry to which a device has come. Return an empty entry at the end of its list."""
+        plan = self._plans[device]
+        return plan[self._at[device]] if self._at[device] < len(plan) else ()
+
+    def _deadlock(self, stuck: Sequence[int]) -> Deadlock:
+        """Return the error that names a circle of devices that wait for each other, and the message at which each waits."""
+        first = {device: next(step for step in self._entry(device) if step not in self._ended[device]) for device in stuck}
+        circle = list(stuck[:1])
+        while first[circle[-1]].peer not in circle:  # the other device of a message waits, too: its list has the same message
+            circle.append(first[circle[-1]].peer)
+        circle = circle[circle.index(first[circle[-1]].peer) :]
+        problems = [self._problem(device, first[device]) for device in (*circle, *(each for each in stuck if each not in circle))]
+        sentence = "; ".join(problem.sentence for problem in problems[: min(len(circle), MOST_NAMED)])
+        if len(circle) > MOST_NAMED:
+            sentence += f"; {counted(len(circle) - MOST_NAMED, 'more device')} in the circle"
+        crossed = any(self._number["send"][step.row] != self._number["receive"][step.row] for step in first.values())
+        rule = ": a link carries messages in the order of their sends" if crossed else ""
+        return Deadlock(f"devices wait for each other for ever{rule}: {sentence}", "deadlock", tuple(problems))
+
+    def _problem(self, device: int, step: Step) -> Problem:
+        op = self._schedule.ops[step.row]
+        place = f"{Action(step.verb, str(op), step.peer)}"
+        sentence = f"device {device} waits at '{place}' {WAITS[step.verb].format(step.peer)}"
+        return Problem(sentence, "deadlock", device, None, op, step.peer)
+
+
+def _listed(rows: Floats) -> list[Any]:
+    """Return the rows of an array: Python floats for one setting, because a loop over floats is faster, or an array for each row."""
+    return rows.tolist() if rows.ndim == 1 else list(rows)
+
+
+def _numbers_on_links(plans: Plans, verb: str) -> dict[int, int]:
+    """Return, for each message, how many messages come before it on its link: in the sender's list, or in the receiver's list."""
+    numbers: dict[int, int] = {}
+    for plan in plans:
+        counts: dict[int, int] = {}
+        for step in chain.from_iterable(plan):
+            if step.verb == verb:
+                numbers[step.row] = counts.get(step.peer, 0)
+                counts[step.peer] = numbers[step.row] + 1
+    return numbers
+
+
+def _require_single_operations(schedule: Any) -> None:
+    """Raise an error if ``schedule`` is not a Schedule without overlapped pairs."""
+    if not isinstance(schedule, Schedule):
+        raise HybridLabError(f"lists of actions belong to the Schedule of one pipeline, not to {short_repr(schedule)}", "not-a-schedule")
+    if schedule.pairs.size:
+        pair = f"({schedule.ops[schedule.pairs[0]]};{schedule.ops[schedule.pairs[0] + 1]})"
+        message = f"{pair} is an overlapped pair, and an action runs one operation"
+        raise UnsupportedSize(f"{message}: take messages='ordered', or a schedule without pairs", "overlapped-pairs")
+
+
+def _given_plans(schedule: Operations, messages: Any) -> Plans:
+    """Return the entries of the lists that a caller gave. Raise an error at the first fault."""
+    _require_single_operations(schedule)
+    wanted = "messages is 'free', 'ordered', or a list of actions for each device, such as [['run 0F0', 'send 0F0 to 1'], ...]"
+    lists = [list(each_of(plan, wanted)) for plan in each_of(messages, wanted)]
+    if len(lists) != schedule.devices:
+        message = f"messages has {counted(len(lists), 'list')} of actions, but the schedule has {counted(schedule.devices, 'device')}"
+        raise HybridLabError(f"{message}: give one list for each device", "wrong-length")
+    row_of = {str(op): row for row, op in enumerate(schedule.ops)}
+    plans: Plans = []
+    for device, texts in enumerate(lists):
+        entries = [read_actions(text) for text in texts]
+        _require_complete(schedule, device, list(chain.from_iterable(entries)))
+        plans.append([tuple(Step(action.verb, row_of[action.op], action.peer) for action in entry) for entry in entries])
+    return plans
+
+
+def _require_complete(schedule: Operations, device: int, actions: list[Action]) -> None:
+    """Raise an error if the actions of a device do not run its operations in order, with each of its messages once and in time."""
+    assert isinstance(schedule, Schedule)  # noqa: S101 - _require_single_operations has checked this
+    needs, home = inputs_from_others(schedule), dict(zip(map(str, schedule.ops), schedule.device.tolist(), strict=True))
+    order = [str(op) for op in schedule[device]]
+    sends = {Action("send", source, home[op]) for op, source in needs.items() if home[source] == device}
+    receives = {Action("receive", needs[op], home[needs[op]]) for op in order if op in needs}
+    left, done = list(order), set[Action]()
+    for action in actions:
+        if action.verb == "run":
+            if left[:1] != [action.op]:
+                message = f"device {device} has '{action}' where its order has {left[0] if left else 'no further operation'}"
+                raise HybridLabError(f"{message}: run its operations in the order of the schedule", "another-order")
+            source = needs.get(left.pop(0))
+            if source is not None and Action("receive", source, home[source]) not in done:
+                message = f"device {device} has '{action}' before it receives {source}"
+                raise HybridLabError(f"{message}: put 'receive {source} from {home[source]}' before it", "before-its-input")
+        elif action not in sends | receives:
+            raise HybridLabError(f"device {device} has '{action}', but no operation needs this message", "nobody-needs-it")
+        elif action in done:
+            raise HybridLabError(f"device {device} has '{action}' twice: each message is sent once and received once", "sent-twice")
+        elif action.verb == "send" and action.op in left:
+            raise HybridLabError(
+                f"device {device} has '{action}' before 'run {action.op}': send an output after its operation", "not-made-yet"
+            )
+        done.add(action)
+    missing = [*(str(Action("run", op)) for op in left), *sorted(str(action) for action in (sends | receives) - done)]
+    if missing:
+        raise HybridLabError(f"the list of device {device} lacks '{missing[0]}'", "missing-action")
