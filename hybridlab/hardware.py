@@ -33,6 +33,13 @@ POSITIVE_OR_NONE = ("fp32_flops", "fp8_flops", "nccl_nvlink")
 def gigabits(number: float) -> float:
     """Return a rate in bytes per second. The argument is in gigabits per second, the usual unit of network products.
 
+    Raises
+    ------
+    HybridLabError
+        The rate is negative, not finite or not one number.
+
+    Examples
+    --------
     >>> gigabits(200)  # InfiniBand HDR: 200 Gb/s, not 200 GB/s
     25000000000.0
     """
@@ -42,6 +49,13 @@ def gigabits(number: float) -> float:
 def each_way(total: float) -> float:
     """Return the rate of one direction. The argument is the sum of both directions, the value in data sheets of NVLink.
 
+    Raises
+    ------
+    HybridLabError
+        The rate is negative, not finite or not one number.
+
+    Examples
+    --------
     >>> each_way(600e9)  # NVLink of an A100: 600 GB/s on the data sheet
     300000000000.0
     """
@@ -148,6 +162,11 @@ class Profile:
         float or array
             Seconds.
 
+        Raises
+        ------
+        HybridLabError
+            A number is negative or not finite, or the shapes do not broadcast.
+
         References
         ----------
         Williams, Waterman and Patterson, Communications of the ACM, 2009.
@@ -240,6 +259,13 @@ GPUS: Mapping[str, Profile] = MappingProxyType({gpu.name: gpu for gpu in (V100, 
 def gpu(name: str) -> Profile:
     """Return the profile of a GPU by its name. The error for an unknown name suggests the most similar name.
 
+    Raises
+    ------
+    HybridLabError
+        No GPU has this name.
+
+    Examples
+    --------
     >>> gpu("H200-SXM-141GB").memory_bandwidth
     4800000000000.0
     """

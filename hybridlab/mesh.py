@@ -60,26 +60,57 @@ class Mesh:
         return self.stages * self.replicas
 
     def rank(self, stage: int, replica: int) -> int:
-        """Return the rank of the device that holds ``stage`` of ``replica``."""
+        """Return the rank of the device that holds ``stage`` of ``replica``.
+
+        Raises
+        ------
+        HybridLabError
+            The mesh has no such stage, or no such replica.
+        """
         return _index(replica, "replica", self.replicas) * self.stages + _index(stage, "stage", self.stages)
 
     def coordinates(self, rank: int) -> Place:
-        """Return the stage and the replica of ``rank``. This is the inverse of :meth:`rank`."""
+        """Return the stage and the replica of ``rank``. This is the inverse of :meth:`rank`.
+
+        Raises
+        ------
+        HybridLabError
+            The mesh has no such rank.
+        """
         replica, stage = divmod(_index(rank, "rank", self.size), self.stages)  # rank = replica x stages + stage
         return Place(stage, replica)
 
     def stage_group(self, stage: int) -> tuple[int, ...]:
-        """Return the ranks that hold ``stage``, ordered by replica. These ranks average the gradients of the stage."""
+        """Return the ranks that hold ``stage``, ordered by replica. These ranks average the gradients of the stage.
+
+        Raises
+        ------
+        HybridLabError
+            The mesh has no such stage.
+        """
         return tuple(range(_index(stage, "stage", self.stages), self.size, self.stages))
 
     def pipeline(self, replica: int) -> tuple[int, ...]:
-        """Return the ranks of ``replica``, ordered by stage."""
+        """Return the ranks of ``replica``, ordered by stage.
+
+        Raises
+        ------
+        HybridLabError
+            The mesh has no such replica.
+        """
         first = _index(replica, "replica", self.replicas) * self.stages
         return tuple(range(first, first + self.stages))
 
     def ring(self, stage: int) -> tuple[tuple[int, int], ...]:
         """Return the links of a stage's ring as pairs (sender, receiver), or () with a single replica.
 
+        Raises
+        ------
+        HybridLabError
+            The mesh has no such stage.
+
+        Examples
+        --------
         >>> Mesh(stages=3, replicas=4).ring(0)
         ((0, 3), (3, 6), (6, 9), (9, 0))
         """

@@ -122,6 +122,11 @@ class Transformer:
         recompute : str
             "none", "selective" or "full".
 
+        Raises
+        ------
+        HybridLabError
+            ``batch`` is not a whole number of at least 1, or the kind of recomputation is unknown.
+
         References
         ----------
         Full recomputation: 96 B s l h^2 (1 + s/(6h) + V/(16lh)), Narayanan et al., arXiv 2104.04473, eq. (3). No recomputation:
@@ -154,6 +159,12 @@ class Transformer:
         sequence_parallel : bool
             Whether the t GPUs also share the operations outside attention and MLP. Then all-gathers and reduce-scatters replace the
             all-reduces, with the same number of bytes.
+
+        Raises
+        ------
+        HybridLabError
+            ``microbatch`` or ``tensor`` is not a whole number of at least 1, the kind of recomputation is unknown, or
+            ``sequence_parallel`` is not True or False.
 
         References
         ----------
@@ -191,6 +202,11 @@ class Transformer:
         tensor : int
             GPUs that share the vocabulary, t.
 
+        Raises
+        ------
+        HybridLabError
+            ``microbatch`` or ``tensor`` is not a whole number of at least 1.
+
         Examples
         --------
         >>> Transformer(layers=48, hidden=6144, heads=64).head_work(4, tensor=8).flops / 1e12
@@ -208,6 +224,11 @@ class Transformer:
         Without recomputation, a layer stores sbh (10 + 24/t + 5as/(ht)) bytes. With selective recomputation, a layer stores sbh (10 + 24/t)
         bytes. With full recomputation, a layer stores only its input, 2sbh bytes. Sequence parallelism also divides the numbers 10 and 2 in
         these formulas by t. The arguments are as in :meth:`layer_work`.
+
+        Raises
+        ------
+        HybridLabError
+            As in :meth:`layer_work`.
 
         References
         ----------
@@ -253,6 +274,11 @@ class Transformer:
             Chunks of each stage, v.
         microbatches : int, optional
             Number of microbatches in a step. The stage never holds more microbatches than this.
+
+        Raises
+        ------
+        HybridLabError
+            As in :meth:`layer_work`; or ``pipeline``, ``chunks`` or ``microbatches`` is not a whole number of at least 1.
 
         References
         ----------

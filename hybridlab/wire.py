@@ -128,11 +128,23 @@ class WireFormat:
         return self.coding.roundoff
 
     def payload_bytes(self, size: int) -> int:
-        """Return the bytes of the codes of ``size`` numbers. In INT4 two codes take one byte."""
+        """Return the bytes of the codes of ``size`` numbers. In INT4 two codes take one byte.
+
+        Raises
+        ------
+        HybridLabError
+            ``size`` is not a whole number of at least 0.
+        """
         return -(-whole_number(size, "size", at_least=0, at_most=2**62) * self.coding.bits // 8)
 
     def scale_bytes(self, size: int) -> int:
-        """Return the bytes of the scales of ``size`` numbers: 0 for an empty message and for formats without a scale."""
+        """Return the bytes of the scales of ``size`` numbers: 0 for an empty message and for formats without a scale.
+
+        Raises
+        ------
+        HybridLabError
+            ``size`` is not a whole number of at least 0.
+        """
         size = whole_number(size, "size", at_least=0, at_most=2**62)
         if not self.coding.scaled or not size:
             return 0
@@ -141,18 +153,37 @@ class WireFormat:
     def nbytes(self, size: int) -> int:
         """Return the bytes of a message of ``size`` numbers, including scales.
 
+        Raises
+        ------
+        HybridLabError
+            ``size`` is not a whole number of at least 0.
+
+        Examples
+        --------
         >>> WireFormat("INT8", block=256, scale="FP16").nbytes(1024) / 1024  # bytes a number
         1.0078125
         """
         return self.payload_bytes(size) + self.scale_bytes(size)
 
     def random_source(self, rng: Any) -> Rng:
-        """Return ``rng`` if it is a ``numpy.random.Generator`` (or None without stochastic rounding). Otherwise raise an error."""
+        """Return ``rng`` if it is a ``numpy.random.Generator`` (or None without stochastic rounding). Otherwise raise an error.
+
+        Raises
+        ------
+        HybridLabError
+            ``rng`` is neither a generator nor None, or it is None although rounding is stochastic.
+        """
         source: Rng = random_source(rng, "stochastic rounding" if self.stochastic else "")
         return source
 
     def encode(self, values: npt.ArrayLike, rng: Rng = None) -> Packet:
-        """Return an encoded message with ``values``, shape (n,). ``rng`` gives the random numbers for stochastic rounding."""
+        """Return an encoded message with ``values``, shape (n,). ``rng`` gives the random numbers for stochastic rounding.
+
+        Raises
+        ------
+        HybridLabError
+            ``values`` is not a list of numbers, the format cannot carry one of them, or stochastic rounding has no ``rng``.
+        """
         numbers, rng = _row_of_numbers(values), self.random_source(rng)
         scales = _NO_SCALES
         if self.coding.scaled:
@@ -175,6 +206,13 @@ class WireFormat:
     def decode(self, packet: Packet) -> Single:
         """Return the numbers of a message in this format as float32, shape (n,). Equal messages give bitwise equal numbers.
 
+        Raises
+        ------
+        HybridLabError
+            ``packet`` is not what :meth:`encode` returned, or it has another format.
+
+        Examples
+        --------
         >>> BF16.decode(BF16.encode([1.0, 3.14159]))
         array([1.      , 3.140625], dtype=float32)
         """

@@ -27,6 +27,11 @@ class Link:
     bandwidth : float
         Bytes a second, above zero. Both directions have this bandwidth at the same time.
 
+    Raises
+    ------
+    HybridLabError
+        The latency is negative, the bandwidth is not above zero, or one of them is not one finite number.
+
     Examples
     --------
     >>> Link(latency=5e-6, bandwidth=25e9)
@@ -147,6 +152,11 @@ def least_factors(ranks: int) -> Factors:
     Factors
         The three bounds.
 
+    Raises
+    ------
+    HybridLabError
+        ``ranks`` is not a whole number of at least 1.
+
     References
     ----------
     Chan et al. 2007. Patarasuk and Yuan 2009 prove the bound for the bytes sent.
@@ -225,6 +235,12 @@ def double_tree_time(ranks: int, nbytes: Any, link: Link, pieces: int | None = N
     float or array
         Seconds, in the shape of ``nbytes``.
 
+    Raises
+    ------
+    HybridLabError
+        ``ranks`` or ``pieces`` is not a whole number of at least 1, ``nbytes`` has a number that is negative or not finite, or ``link`` is
+        not a :class:`Link`.
+
     References
     ----------
     Sanders, Speck and Träff, Two-tree algorithms for full bandwidth broadcast, reduction and scan, Parallel Computing 35 (2009).
@@ -288,6 +304,12 @@ def two_level_time(
     -------
     float or array
         Seconds, in the shape of ``nbytes``.
+
+    Raises
+    ------
+    HybridLabError
+        ``group``, ``groups`` or ``adapters`` is not a whole number of at least 1, there are more adapters than ranks in a group, a number
+        of ``nbytes`` or ``reduce_seconds_per_byte`` is negative or not finite, or ``inside`` or ``between`` is not a :class:`Link`.
 
     Examples
     --------

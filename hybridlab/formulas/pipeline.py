@@ -19,6 +19,11 @@ def gpipe_makespan(devices: int, microbatches: int, forward: float, backward: fl
     forward, backward, p2p : float
         F, B and C.
 
+    Raises
+    ------
+    HybridLabError
+        K or M is not a whole number of at least 1, or a time is not one finite number of zero or more. The form holds for all others.
+
     References
     ----------
     Huang et al., NeurIPS 2019, arXiv 1811.06965, sec. 2.3.
@@ -160,6 +165,12 @@ def looped_bfs_makespan(devices: int, microbatches: int, chunks: int, forward: f
     forward, backward, p2p : float
         F, B and C.
 
+    Raises
+    ------
+    HybridLabError
+        K or M is not a whole number of at least 1, v is not one of at least 2, or a time is not one finite number of zero or more. The form
+        holds for all others.
+
     References
     ----------
     Lamy-Poirier, MLSys 2023, arXiv 2211.05953.
@@ -229,6 +240,11 @@ def bubble_ratio(devices: int, microbatches: int) -> float:
     -------
     float
         The idle time of all devices, divided by (number of devices x makespan). From 0 to 1.
+
+    Raises
+    ------
+    HybridLabError
+        K or M is not a whole number of at least 1. The form holds for all others.
 
     Examples
     --------

@@ -21,6 +21,13 @@ def gaussian_crest(count: int) -> float:
 
     The crest is the integral of 1 - P(abs(X) <= x)^count over all x >= 0. Simpson's rule computes the integral.
 
+    Raises
+    ------
+    HybridLabError
+        ``count`` is not a whole number of at least 1.
+
+    Examples
+    --------
     >>> round(gaussian_crest(2**14), 3)
     4.134
     """
@@ -44,6 +51,11 @@ def int8_ring_nmse(ranks: int, crest: float, stochastic: bool = False) -> float:
         :func:`gaussian_crest`.
     stochastic : bool
         Whether rounding is stochastic. Stochastic rounding doubles the error.
+
+    Raises
+    ------
+    HybridLabError
+        D is not a whole number of at least 1, c is not one number from 0 to 1e9, or ``stochastic`` is not True or False.
 
     Examples
     --------
@@ -70,6 +82,11 @@ def int8_one_shot_nmse(ranks: int, crest: float, stochastic: bool = False) -> fl
     stochastic : bool
         Whether rounding is stochastic. Stochastic rounding doubles the error.
 
+    Raises
+    ------
+    HybridLabError
+        D is not a whole number of at least 1, c is not one number from 0 to 1e9, or ``stochastic`` is not True or False.
+
     Examples
     --------
     >>> f"{int8_one_shot_nmse(8, gaussian_crest(2**14)):.2e}", f"{int8_one_shot_nmse(64, gaussian_crest(2**11)):.2e}"
@@ -90,6 +107,11 @@ def cast_nmse(roundoff: float) -> float:
     ----------
     roundoff : float
         u, from 0 to 1: 2^-11 for FP16, 2^-24 for FP32.
+
+    Raises
+    ------
+    HybridLabError
+        u is not one number from 0 to 1.
 
     Examples
     --------
@@ -116,6 +138,12 @@ def ring_bytes(ranks: int, size: int, itemsize: int, scale_bytes: int = 0, block
         Bytes of one scale.
     block : int, optional
         The number of numbers that share a scale. None means one scale for each message.
+
+    Raises
+    ------
+    HybridLabError
+        ``ranks``, ``itemsize`` or ``block`` is not a whole number of at least 1, or ``size`` or ``scale_bytes`` is not a whole number of at
+        least 0.
 
     References
     ----------

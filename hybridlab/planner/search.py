@@ -95,6 +95,11 @@ class Search(Tabular, Sequence[Found]):
         ----------
         most : int, optional
             The largest number of rows. The default is one row for every plan.
+
+        Raises
+        ------
+        HybridLabError
+            ``most`` is not a whole number of at least 1.
         """
         chosen = self.found if most is None else self.found[: whole_number(most, "most")]
         return [

@@ -11,7 +11,7 @@ from matplotlib.patches import Rectangle
 from matplotlib.ticker import FixedLocator, MaxNLocator, NullLocator
 
 from hybridlab.arrays import Floats
-from hybridlab.checks import checked_text, numbers, short_repr
+from hybridlab.checks import checked_text, numbers, short_repr, true_or_false
 from hybridlab.errors import HybridLabError
 from hybridlab.palette import PART_COLOURS, ink_on, line_style
 from hybridlab.plot.picture import FONT, MARGIN, MUTED, RULE, WIDTH, Picture, number, page, rectangle, sheet, text_width, write
@@ -40,7 +40,8 @@ def lines(x: Any, series: Mapping[str, Any], *, x_label: str, y_label: str, titl
     Raises
     ------
     HybridLabError
-        A value is not finite, the lengths differ, x does not increase, or there are more than six curves.
+        A value is not finite, the lengths differ, x does not increase, there are more than six curves, or a logarithmic axis has a value of
+        zero or less.
 
     Examples
     --------
@@ -49,7 +50,7 @@ def lines(x: Any, series: Mapping[str, Any], *, x_label: str, y_label: str, titl
     """
     places, curves = _checked_curves(x, series)
     labels = checked_text(x_label, "x_label"), checked_text(y_label, "y_label")
-    if log_y and min(values.min() for values in curves.values()) <= 0:
+    if true_or_false(log_y, "log_y") and min(values.min() for values in curves.values()) <= 0:
         raise HybridLabError("log_y cannot show values of zero or less: leave out log_y, or leave out these values", "too-small")
     above = title_lines(title)
     top = MARGIN + LINE * (len(above) + 1 + (legend_rows(list(curves)) if len(curves) > 1 else 0))

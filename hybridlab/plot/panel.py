@@ -11,7 +11,7 @@ from matplotlib.lines import Line2D
 from matplotlib.transforms import Affine2D, blended_transform_factory
 
 from hybridlab.arrays import Floats
-from hybridlab.checks import short_repr, times
+from hybridlab.checks import short_repr, times, true_or_false
 from hybridlab.errors import HybridLabError
 from hybridlab.palette import KIND_COLOURS, shade_colour
 from hybridlab.plot.bars import (
@@ -101,6 +101,7 @@ def frame_for(timelines: Sequence[Timeline], activations: bool, end: Any = None,
     ``end`` is the end of the time axis, and ``peak`` is the number of activations that fills a strip. None means the smallest value that
     suffices for all timelines.
     """
+    activations = true_or_false(activations, "activations")
     longest = max(timeline.makespan for timeline in timelines)
     devices = sum(timeline.schedule.devices for timeline in timelines)  # number of rows in the whole figure
     bar, memory, gap = (0.26, 0.21, 0.1) if devices <= 8 else (0.21, 0.16, 0.07) if devices <= 20 else (0.16, 0.11, 0.05)

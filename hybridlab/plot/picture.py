@@ -13,8 +13,12 @@ from matplotlib.path import Path
 from matplotlib.textpath import text_to_path
 from PIL import Image
 
+from hybridlab.checks import checked_text, one_time, short_repr
+from hybridlab.errors import HybridLabError
+
 WIDTH = 7.2  # inches; on a web page with 720 pixels for a figure, one point of text takes 1.4 pixels
 MARGIN = 0.08  # inches between the edge of a figure and its texts
+HIGHEST = 400  # inches; matplotlib draws up to 2**16 dots
 DPI = 160  # a notebook shows 100 dots per inch; more dots are sharper on screens with small pixels
 COLOURS = 64  # number of colours in a stored picture; looks like true colour, with a third of the bytes
 FONT = "DejaVu Sans"  # part of matplotlib, so that a figure is the same on every machine
@@ -30,9 +34,17 @@ class Picture(Figure):
         Height in inches. All figures have the same width.
     alt_text : str
         A description of the figure in words.
+
+    Raises
+    ------
+    HybridLabError
+        ``height`` is not one number above zero and up to 400, or ``alt_text`` is not a text.
     """
 
     def __init__(self, height: float, alt_text: str) -> None:
+        checked_text(alt_text, "alt_text")
+        if not 0 < one_time(height, "height") <= HIGHEST:
+            raise HybridLabError(f"height must be above zero and at most {HIGHEST} inches, not {short_repr(height)}", "out-of-range")
         super().__init__(figsize=(WIDTH, height), dpi=DPI, facecolor="white", edgecolor="none")
         self.set_layout_engine("none")  # overrides the user's matplotlib settings
         self.alt_text = alt_text

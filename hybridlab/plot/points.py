@@ -5,13 +5,14 @@ The figures highlight the Pareto front: the points that no other point beats.
 
 import textwrap
 from collections.abc import Mapping
+from itertools import islice
 from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
-from hybridlab.checks import checked_text, counted, numbers, short_repr
+from hybridlab.checks import checked_text, counted, each_of, numbers, short_repr
 from hybridlab.errors import HybridLabError
 from hybridlab.palette import line_style
 from hybridlab.planner import Found, Plan, Search
@@ -50,7 +51,7 @@ def points(places: Mapping[str, Any], *, x_label: str, y_label: str, title: str 
     Raises
     ------
     HybridLabError
-        There are no points or more than 24, or a point is not a pair of numbers from 0 to 1e100.
+        There are no points or more than 24, a point is not a pair of numbers from 0 to 1e100, or ``bound`` is not a list of such pairs.
 
     Examples
     --------
@@ -63,9 +64,9 @@ def points(places: Mapping[str, Any], *, x_label: str, y_label: str, title: str 
     facts = [
         f"{name}: {number(y)} at {number(x)}{', which none beats in both' * ((x, y) in unbeaten)}." for name, (x, y) in place_of.items()
     ]
-    curve = (
-        [] if bound is None else list(_checked_points({f"bound {place}": each for place, each in enumerate(bound)}, MOST_PLACES).values())
-    )
+    bounds = each_of(() if bound is None else bound, "bound must be a list of pairs, such as [(2, 0.4), (4, 0.27)]")
+    named = {f"bound {place}": each for place, each in enumerate(islice(bounds, MOST_PLACES + 1))}  # islice, because it can be endless
+    curve = list(_checked_points(named, MOST_PLACES).values()) if named else []
     facts += [f"The lower bound is {', '.join(f'{number(y)} at {number(x)}' for x, y in curve)}."] * bool(curve)
     words = " ".join([*([f"{title}:"] if title else []), f"{y_label} against {x_label}.", *facts])
     # 1.08 leaves room beside the farthest points. 1.0 if all values are 0, because the length of an axis must not be 0.

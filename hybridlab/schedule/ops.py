@@ -4,17 +4,27 @@ import re
 from enum import StrEnum
 from typing import NamedTuple
 
-from hybridlab.checks import short_repr
+from hybridlab.checks import known_name, short_repr
 from hybridlab.errors import HybridLabError
 
 
 class Kind(StrEnum):
-    """The kind of work of an operation. "B" always means the full backward, never only the input gradient or the weight gradient."""
+    """The kind of work of an operation. "B" always means the full backward, never only the input gradient or the weight gradient.
+
+    Raises
+    ------
+    HybridLabError
+        ``Kind(text)`` for another text than "F", "B", "I" or "W" (``unknown-name``).
+    """
 
     F = "F"  # forward
     B = "B"  # full backward: input gradient and weight gradient in one operation
     I = "I"  # input gradient alone  # noqa: E741 - the field's letter
     W = "W"  # weight gradient alone
+
+    @classmethod
+    def _missing_(cls, value: object) -> "Kind":
+        return cls(known_name(value, list(cls), "kind of operation"))  # raises an error, because Enum knows all names
 
     @property
     def words(self) -> str:

@@ -72,6 +72,13 @@ class Family:
     def device_of(self, devices: int, chunks: int) -> tuple[int, ...]:
         """Return the device of every stage. The stages of a second copy of the weights come after all stages of the first copy.
 
+        Raises
+        ------
+        HybridLabError
+            ``devices`` or ``chunks`` is not a whole number of at least 1.
+
+        Examples
+        --------
         >>> REGISTRY["hanayo"].device_of(devices=3, chunks=2)
         (0, 1, 2, 2, 1, 0)
         """
@@ -107,6 +114,13 @@ class Family:
     def refusal(self, devices: int, microbatches: int, chunks: int) -> str | None:
         """Return None if the sizes are supported. If not, return a sentence with the reason and with sizes that are supported.
 
+        Raises
+        ------
+        HybridLabError
+            A size is not a whole number of at least 1.
+
+        Examples
+        --------
         >>> REGISTRY["interleaved"].refusal(devices=4, microbatches=6, chunks=2)
         'interleaved needs microbatches divisible by devices: 6 is not divisible by 4; try 4 or 8'
         """
@@ -161,7 +175,14 @@ def register(
     min_microbatches_per_device: int = 0,
     bidirectional: bool = False,
 ) -> Callable[[Rule], Rule]:
-    """Return a decorator that adds a rule to the registry under ``name``. :class:`Family` explains the other arguments."""
+    """Return a decorator that adds a rule to the registry under ``name``. :class:`Family` explains the other arguments.
+
+    Raises
+    ------
+    HybridLabError
+        The name is registered already (``duplicate-name``), a text is not a string, the placement is unknown, a number is not a whole number,
+        or a flag is not True or False.
+    """
     for what, text in {"name": name, "title": title, "summary": summary, "source": source}.items():
         checked_text(text, f"a schedule's {what}")
     # ``build`` does not distinguish capital and small letters
@@ -189,6 +210,13 @@ def register(
 def known_schedule(name: object) -> str:
     """Return the registered name that equals ``name`` except for capital letters. Raise an error if there is none.
 
+    Raises
+    ------
+    HybridLabError
+        No schedule has this name.
+
+    Examples
+    --------
     >>> known_schedule("ZB-H1")
     'zb-h1'
     """

@@ -141,7 +141,13 @@ class Sweep(Tabular):
         return {}
 
     def column(self, name: str) -> list[Any]:
-        """Return the values of one column, row by row."""
+        """Return the values of one column, row by row.
+
+        Raises
+        ------
+        HybridLabError
+            The table has no such column.
+        """
         index = self._index(name)
         return [row[index] for row in self.values]
 

@@ -12,7 +12,7 @@ from hybridlab.checks import numbers, short_repr, whole_number
 from hybridlab.errors import HybridLabError
 from hybridlab.progress import Progress, reporting
 from hybridlab.training.data import DataSet, batches, digits
-from hybridlab.training.network import Network
+from hybridlab.training.network import Network, checked_network
 
 DEFAULT = Network()
 
@@ -166,7 +166,7 @@ def loss_and_gradient(network: Network, weights: Floats, inputs: Floats, labels:
     Raises
     ------
     HybridLabError
-        An array has a wrong shape.
+        ``network`` is not a Network, or an array has a wrong shape.
 
     Examples
     --------
@@ -174,7 +174,7 @@ def loss_and_gradient(network: Network, weights: Floats, inputs: Floats, labels:
     (0.6931471805599453, array([-1. ,  1. , -0.5,  0.5]))
     """
     # This function shares no source code with stages.py, because it is the reference for stages.py.
-    layers = network.unpacked(weights)
+    layers = checked_network(network).unpacked(weights)
     inputs, labels = network.samples(inputs, labels)
     outputs = [inputs]
     for matrix, bias in layers[:-1]:

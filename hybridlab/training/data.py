@@ -107,6 +107,11 @@ def random_text(seed: int = 0) -> DataSet:
     seed : int
         Sets the frequencies, the usual next words and the text.
 
+    Raises
+    ------
+    HybridLabError
+        ``seed`` is not a whole number of at least 0.
+
     References
     ----------
     Zipf, Human Behavior and the Principle of Least Effort, 1949.

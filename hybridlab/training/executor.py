@@ -9,7 +9,7 @@ from hybridlab.arrays import Floats, Ints, readonly
 from hybridlab.checks import counted, each_of, numbers, short_repr, whole_number
 from hybridlab.errors import HybridLabError
 from hybridlab.schedule import Kind, Op, Schedule
-from hybridlab.training.network import Network
+from hybridlab.training.network import Network, checked_network
 from hybridlab.training.stages import Activations, Backward, Forward, Halfway, stage_functions, stages_of
 
 StageAndMicrobatch = tuple[int, int]
@@ -61,7 +61,8 @@ class Executor:
         labels: Ints,
         copy_of: Iterable[int] = (),
     ) -> None:
-        self.network, (inputs, labels) = network, network.samples(inputs, labels)
+        self.network = checked_network(network)
+        inputs, labels = network.samples(inputs, labels)
         if labels.ndim != 3:
             raise HybridLabError(f"inputs must have shape (replicas, microbatches, samples, features), not {inputs.shape}", "wrong-shape")
         self.copy_of = _copies_of_microbatches(copy_of, labels.shape[1])

@@ -78,10 +78,18 @@ class Network:
         return self.count(range(self.layers))
 
     def count(self, layers: Sequence[int]) -> int:
-        """Return the number of parameters of these ``layers`` together. Layers are numbered from 0."""
-        if any(layer not in range(self.layers) for layer in layers):
-            raise HybridLabError(f"the layers of this network are 0 to {self.layers - 1}, not {short_repr(layers)}", "out-of-range")
-        return sum((self.sizes[layer] + 1) * self.sizes[layer + 1] for layer in layers)
+        """Return the number of parameters of these ``layers`` together. Layers are numbered from 0.
+
+        Raises
+        ------
+        HybridLabError
+            The network has no such layer.
+        """
+        wanted = f"the layers of this network are 0 to {self.layers - 1}"
+        chosen = list(each_of(layers, wanted))
+        if not all(isinstance(layer, (int, np.integer)) and layer in range(self.layers) for layer in chosen):
+            raise HybridLabError(f"{wanted}, not {short_repr(layers)}", "out-of-range")
+        return sum((self.sizes[layer] + 1) * self.sizes[layer + 1] for layer in chosen)
 
     def stages(self, count: int) -> tuple[range, ...]:
         """Return the layers of each of ``count`` stages. They are spread as evenly as possible, and stages with more layers come first.
@@ -109,8 +117,15 @@ class Network:
         return tuple(range(start, end) for start, end in pairwise(ends))
 
     def split(self, flat: Floats, count: int) -> list[Floats]:
-        """Return the parameters of each of ``count`` stages, as views of ``flat``. ``flat`` has shape (..., parameters)."""
+        """Return the parameters of each of ``count`` stages, as views of ``flat``. ``flat`` has shape (..., parameters).
+
+        Raises
+        ------
+        HybridLabError
+            There are more stages than layers, or ``flat`` has a wrong number of parameters.
+        """
         ends = np.cumsum([self.count(layers) for layers in self.stages(count)])
+        _refuse_other_shape(flat, self.parameters, self.layers)
         return np.split(flat, ends[:-1], axis=-1)
 
     def initial(self, rng: np.random.Generator) -> Floats:
@@ -123,6 +138,11 @@ class Network:
         ----------
         rng : numpy.random.Generator
             The source of the random numbers.
+
+        Raises
+        ------
+        HybridLabError
+            ``rng`` is not a generator of random numbers.
 
         References
         ----------
@@ -148,7 +168,7 @@ class Network:
         Raises
         ------
         HybridLabError
-            ``flat`` has a wrong number of parameters.
+            ``flat`` has a wrong number of parameters, or the network has no such layer.
 
         Examples
         --------
@@ -157,11 +177,8 @@ class Network:
         >>> float(flat.sum())
         6.0
         """
-        chosen = range(self.layers) if layers is None else layers
-        wanted = self.count(chosen)
-        if _shape(flat)[-1:] != (wanted,):
-            what = f"the parameters of {counted(len(chosen), 'layer')}"
-            raise HybridLabError(f"{what} must be an array of shape (..., {wanted}), not {_shape_and_type(flat)}", "wrong-shape")
+        chosen = range(self.layers) if layers is None else list(each_of(layers, f"the layers of this network are 0 to {self.layers - 1}"))
+        _refuse_other_shape(flat, self.count(chosen), len(chosen))
         before, found = flat.shape[:-1], []
         start = 0
         for layer in chosen:
@@ -182,6 +199,11 @@ class Network:
             The parameters of all layers.
         inputs : array, shape (samples, features)
             The samples.
+
+        Raises
+        ------
+        HybridLabError
+            ``flat`` or ``inputs`` has a wrong shape.
         """
         *hidden, last = self.unpacked(flat)
         inputs = self.readable(inputs)
@@ -200,13 +222,24 @@ class Network:
             The samples.
         labels : array, shape (samples,)
             The class of each sample, a whole number from 0.
+
+        Raises
+        ------
+        HybridLabError
+            ``flat``, ``inputs`` or ``labels`` has a wrong shape, or a label is no class.
         """
         inputs, labels = self.samples(inputs, labels)
         # softmax is not needed, because it does not change which score is highest
         return float((self.scores(flat, inputs).argmax(axis=-1) == labels).mean())
 
     def readable(self, inputs: Any) -> Floats:
-        """Return ``inputs`` if they are numbers of shape (..., samples, features) for this network. Otherwise raise an error."""
+        """Return ``inputs`` if they are numbers of shape (..., samples, features) for this network. Otherwise raise an error.
+
+        Raises
+        ------
+        HybridLabError
+            ``inputs`` has another shape, or it is not an array of numbers.
+        """
         if len(_shape(inputs)) < 2 or inputs.shape[-1] != self.sizes[0] or inputs.dtype.kind not in "iuf":
             wanted = f"inputs must be an array of numbers, shape (..., samples, {self.sizes[0]})"
             raise HybridLabError(f"{wanted}, not {_shape_and_type(inputs)}", "wrong-shape")
@@ -214,14 +247,35 @@ class Network:
         return found
 
     def samples(self, inputs: Any, labels: Any) -> tuple[Floats, Ints]:
-        """Return inputs, shape (..., samples, features), and labels, shape (..., samples). Raise an error for wrong shapes or labels."""
+        """Return inputs, shape (..., samples, features), and labels, shape (..., samples). Raise an error for wrong shapes or labels.
+
+        Raises
+        ------
+        HybridLabError
+            An array has a wrong shape, or a label is no class.
+        """
         inputs = self.readable(inputs)
-        wanted = f"labels must be an array of whole numbers from 0 to {self.sizes[-1] - 1}, shape {inputs.shape[:-1]}, one for each sample"
-        if _shape(labels) != inputs.shape[:-1] or labels.dtype.kind not in "iu":
-            raise HybridLabError(f"{wanted}, not {_shape_and_type(labels)}", "wrong-shape")
-        if ((labels < 0) | (labels >= self.sizes[-1])).any():
-            raise HybridLabError(f"{wanted}, not numbers from {labels.min()} to {labels.max()}", "out-of-range")
-        return inputs, labels
+        return inputs, checked_classes(self, labels, inputs.shape[:-1])
+
+
+def checked_network(network: object) -> Network:
+    """Return the network, or raise an error for another value."""
+    if not isinstance(network, Network):
+        raise HybridLabError(f"network must be a Network, such as Network((64, 32, 10)), not {short_repr(network)}", "wrong-type")
+    return network
+
+
+def checked_classes(network: Network, labels: Any, shape: tuple[int, ...] | None = None) -> Ints:
+    """Return ``labels`` if they are classes of the network, and of this ``shape`` or a table. Otherwise raise an error."""
+    wanted = f"labels must be an array of whole numbers from 0 to {network.sizes[-1] - 1}"
+    wanted += ", shape (microbatches, samples)" if shape is None else f", shape {shape}, one for each sample"
+    right = len(_shape(labels)) == 2 if shape is None else _shape(labels) == shape
+    if not right or labels.dtype.kind not in "iu":
+        raise HybridLabError(f"{wanted}, not {_shape_and_type(labels)}", "wrong-shape")
+    if ((labels < 0) | (labels >= network.sizes[-1])).any():
+        raise HybridLabError(f"{wanted}, not numbers from {labels.min()} to {labels.max()}", "out-of-range")
+    found: Ints = labels
+    return found
 
 
 def activated(sums: Floats, activation: str) -> Floats:
@@ -232,6 +286,13 @@ def activated(sums: Floats, activation: str) -> Floats:
 def slope(outputs: Floats, activation: str) -> Floats:
     """Return the derivative of the activation where the activation equals ``outputs``. For relu, it is 0 if the output is 0."""
     return 1 - outputs * outputs if activation == "tanh" else (outputs > 0).astype(np.float64)
+
+
+def _refuse_other_shape(flat: Any, wanted: int, layers: int) -> None:
+    """Raise an error if ``flat`` is not an array of numbers with ``wanted`` numbers on its last axis."""
+    if _shape(flat)[-1:] != (wanted,):
+        what = f"the parameters of {counted(layers, 'layer')}"
+        raise HybridLabError(f"{what} must be an array of shape (..., {wanted}), not {_shape_and_type(flat)}", "wrong-shape")
 
 
 def _shape(value: Any) -> tuple[int, ...]:

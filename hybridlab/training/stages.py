@@ -7,7 +7,7 @@ import numpy as np
 
 from hybridlab.arrays import Floats, Ints, readonly
 from hybridlab.checks import each_of
-from hybridlab.training.network import Layer, Network, activated, slope
+from hybridlab.training.network import Layer, Network, activated, checked_classes, checked_network, slope
 
 
 class Activations(NamedTuple):
@@ -146,7 +146,7 @@ def stage_functions(network: Network, weights: Sequence[Floats], labels: Ints) -
     Raises
     ------
     HybridLabError
-        The weights do not fit the network.
+        ``network`` is not a Network, the weights do not fit the network, or a label is no class.
 
     Examples
     --------
@@ -158,6 +158,7 @@ def stage_functions(network: Network, weights: Sequence[Floats], labels: Ints) -
     array([-0.67,  0.33,  0.33, -1.33,  0.67,  0.67, -0.67,  0.33,  0.33])
     """
     weights = list(each_of(weights, "weights are arrays"))
+    labels = checked_classes(checked_network(network), labels)
     stages, cut = stages_of(network, weights), network.stages(len(weights))
 
     def forward(stage: int, microbatch: int, value: Floats) -> tuple[Any, Activations]:

@@ -152,6 +152,11 @@ def in_running_order(schedule: Schedule) -> tuple[Op, ...]:
     schedule : Schedule
         The schedule of one pipeline.
 
+    Raises
+    ------
+    HybridLabError
+        ``schedule`` is not a Schedule.
+
     Examples
     --------
     >>> from hybridlab.schedules import build

@@ -56,6 +56,11 @@ class Student:
     course : str
         The name of the course.
 
+    Raises
+    ------
+    HybridLabError
+        A name is not a text, or the student's name is empty.
+
     Examples
     --------
     >>> mine = Student("ana")

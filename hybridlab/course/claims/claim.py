@@ -212,7 +212,7 @@ def found(message: str, *numbers: Any, holds: Any = None) -> Finding:
     try:
         text = message.format(*numbers)
     # str.format raises each of these errors for some wrong template.
-    except (IndexError, KeyError, ValueError, AttributeError) as why:
+    except (IndexError, KeyError, ValueError, AttributeError, TypeError) as why:
         raise HybridLabError(f"{short_repr(message)} does not fit the numbers {short_repr(numbers)}: {why}", "does-not-fit") from why
     return Finding(text, numbers, None if holds is None else bool(holds))
 
@@ -224,6 +224,11 @@ def does_not_apply(why: str) -> Finding:
     ----------
     why : str
         Why the claim cannot be read in this way, in a few words.
+
+    Raises
+    ------
+    HybridLabError
+        ``why`` is not a text.
 
     Examples
     --------

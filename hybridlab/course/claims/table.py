@@ -9,6 +9,8 @@ from textwrap import fill
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from hybridlab.checks import short_repr
 from hybridlab.course.claims.claim import DOCUMENTS, VERDICTS, Claim, Finding, Readings
 from hybridlab.course.claims.programs import PROGRAM_CLAIMS
@@ -159,7 +161,7 @@ def judged(values: Mapping[int, Finding | Readings]) -> Judged:
 
 def checked_claim(number: object) -> Claim:
     """Return the claim with this number, or raise an error that names the numbers that there are."""
-    if number not in CLAIMS:
+    if not isinstance(number, (int, np.integer)) or number not in CLAIMS:
         raise HybridLabError(f"there is no claim {short_repr(number)}: the claims have the numbers 1 to {max(CLAIMS)}", "unknown-claim")
     return CLAIMS[number]  # type: ignore[index]
 

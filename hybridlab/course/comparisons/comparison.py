@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from hybridlab.checks import numbers, short_repr
+from hybridlab.checks import checked_text, numbers, one_time, short_repr, true_or_false
 from hybridlab.errors import HybridLabError
 
 
@@ -66,7 +66,17 @@ class Comparison:
         return f"Comparison({self.what}: {self.points} points, {errors}: {self.verdict})"
 
 
-def compared(what: str, source: str, ours: Any, theirs: Any, *, difference: bool = False, **more: Any) -> Comparison:
+def compared(
+    what: str,
+    source: str,
+    ours: Any,
+    theirs: Any,
+    *,
+    difference: bool = False,
+    mean_bound: float | None = None,
+    worst_bound: float | None = None,
+    note: str = "",
+) -> Comparison:
     """Return the comparison of the library's numbers with the published or measured ones.
 
     Parameters
@@ -77,19 +87,24 @@ def compared(what: str, source: str, ours: Any, theirs: Any, *, difference: bool
         The library's numbers, and the published or measured ones.
     difference : bool
         False takes relative errors, which are zero where both numbers are zero. True takes ``abs(ours - theirs)``.
-    more
-        ``mean_bound``, ``worst_bound`` and ``note`` of :class:`Comparison`.
+    mean_bound, worst_bound, note
+        As in :class:`Comparison`.
 
     Raises
     ------
     HybridLabError
-        ``ours`` or ``theirs`` has a number that is not finite, or the two have different lengths.
+        ``ours`` or ``theirs`` has a number that is not finite, or the two have different lengths. A bound is not a number of zero or more.
 
     Examples
     --------
     >>> compared("forwards", "an example", ours=[1.0, 2.1], theirs=[1.0, 2.0]).worst_error
     0.050000000000000044
     """
+    checked_text(note, "note")
+    mean_bound, worst_bound = (
+        None if bound is None else one_time(bound, name) for name, bound in (("mean_bound", mean_bound), ("worst_bound", worst_bound))
+    )
+    difference = true_or_false(difference, "difference")
     own, published = numbers(ours, "ours"), numbers(theirs, "theirs")
     if own.shape != published.shape or own.ndim != 1:
         raise HybridLabError(
@@ -102,7 +117,7 @@ def compared(what: str, source: str, ours: Any, theirs: Any, *, difference: bool
         distance = np.abs(own - published)
         # If both numbers are zero, the error is zero and 0 / 0 is not computed.
         errors = distance if difference else np.divide(distance, np.abs(published), out=np.zeros(distance.size), where=distance > 0)
-        return Comparison(what, source, own.size, float(errors.mean()), float(errors.max()), **more)
+        return Comparison(what, source, own.size, float(errors.mean()), float(errors.max()), mean_bound, worst_bound, note)
 
 
 def percent(share: float) -> str:

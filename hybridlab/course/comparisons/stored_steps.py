@@ -5,13 +5,13 @@ from functools import cache
 from pathlib import Path
 from types import MappingProxyType
 
+from hybridlab.checks import known_name
 from hybridlab.schedule import Schedule
 from hybridlab.timeline import Timeline
 
 FILE = Path(__file__).with_name("stored_steps.json")
 
 
-@cache  # several cells of a notebook read the same file
 def stored_steps(stages: str) -> MappingProxyType[str, tuple[Timeline, ...]]:
     """Return measured steps of GPipe and 1F1B with 4 processes and 8 microbatches, by the names of the schedules.
 
@@ -23,11 +23,21 @@ def stored_steps(stages: str) -> MappingProxyType[str, tuple[Timeline, ...]]:
     stages : {"equal", "slow"}
         With "slow", stage 2 is 1.5 times as slow as the others.
 
+    Raises
+    ------
+    HybridLabError
+        ``stages`` is neither "equal" nor "slow".
+
     Examples
     --------
     >>> {name: len(steps) for name, steps in stored_steps("slow").items()}
     {'gpipe': 1, '1f1b': 1}
     """
+    return _read_steps(known_name(stages, ("equal", "slow"), "kind of stages"))
+
+
+@cache  # several cells of a notebook read the same file
+def _read_steps(stages: str) -> MappingProxyType[str, tuple[Timeline, ...]]:
     stored = json.loads(FILE.read_text(encoding="utf-8"))[stages]
     return MappingProxyType({name: (_stored_timeline(name, step),) for name, step in stored.items()})
 

@@ -10,9 +10,11 @@ from functools import cache
 from pathlib import Path
 from types import MappingProxyType
 
+from hybridlab.checks import each_of, short_repr
 from hybridlab.costs import Costs
 from hybridlab.course.comparisons.comparison import Comparison
 from hybridlab.engines import Trial
+from hybridlab.errors import HybridLabError
 
 STORED = Path(__file__).with_name("trials.json")
 DEVICES, MICROBATCHES = 4, 8
@@ -73,18 +75,40 @@ def predicted_steps() -> tuple[Comparison, ...]:
 
 
 def was_quiet(trial: Trial) -> bool:
-    """Return whether the machine ran little other work during a trial."""
+    """Return whether the machine ran little other work during a trial.
+
+    Raises
+    ------
+    HybridLabError
+        ``trial`` is not a Trial.
+    """
+    _checked_trial(trial)
     # The load counts the processes of the trial, too, so it may be as high as the number of cores. Some systems report no load.
     return (trial.load or 0.0) <= trial.cores and (trial.steal or 0.0) <= MOST_STOLEN
+
+
+def _checked_trial(trial: object) -> Trial:
+    if not isinstance(trial, Trial):
+        raise HybridLabError(f"a trial is what predict_and_measure returns, not {short_repr(trial)}", "wrong-type")
+    return trial
 
 
 def conditions(trials: Iterable[Trial]) -> str:
     """Return the state of the machine during trials in words: its cores, and the largest load and share of stolen time.
 
+    Raises
+    ------
+    HybridLabError
+        ``trials`` is empty, or not a list of trials.
+
+    Examples
+    --------
     >>> conditions(recorded_trials()["mpi"].values()).startswith("2 cores")
     True
     """
-    known = list(trials)
+    known = [_checked_trial(trial) for trial in each_of(trials, "conditions takes trials, such as recorded_trials()['mpi'].values()")]
+    if not known:
+        raise HybridLabError("conditions takes at least one trial", "empty")
     loads = [trial.load for trial in known if trial.load is not None]
     steals = [trial.steal for trial in known if trial.steal is not None]
     words = [f"{known[0].cores} cores"]

@@ -11,7 +11,10 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
+from hybridlab.checks import short_repr, whole_number
+from hybridlab.errors import HybridLabError
 from hybridlab.sweep import Sweep, sweep
+from hybridlab.sweep.grid import SIZES
 from hybridlab.sweep.running import Workers
 
 # The schedules of the six curves. A pair is a name and a number of chunks. A name alone has the fewest chunks that the schedule supports.
@@ -59,6 +62,11 @@ class PublishedSweep:
         The quantities in ``y`` that have a logarithmic axis.
     lines : tuple of str
         Names of columns. A panel has one curve for each combination of the values of these columns.
+
+    Raises
+    ------
+    HybridLabError
+        ``grid`` is not a mapping.
     """
 
     name: str
@@ -73,7 +81,11 @@ class PublishedSweep:
     lines: tuple[str, ...] = ("schedule", "chunks")
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "grid", MappingProxyType(dict(self.grid)))  # plain assignment fails in a frozen dataclass
+        grid: Any = self.grid
+        if not isinstance(grid, Mapping):
+            wanted = "grid must map columns to their values, such as {'devices': [2, 4]}"
+            raise HybridLabError(f"{wanted}, not {short_repr(grid)}", "wrong-type")
+        object.__setattr__(self, "grid", MappingProxyType(dict(grid)))  # plain assignment fails in a frozen dataclass
 
     def run(self, *, executor: Workers | None = None, progress: bool | None = None) -> Sweep:
         """Return the results for all settings.
@@ -104,13 +116,21 @@ def not_drawn(row: Mapping[str, Any]) -> bool:
     row : mapping
         A row of a sweep, with the columns schedule, chunks, microbatches and devices.
 
+    Raises
+    ------
+    HybridLabError
+        The row lacks one of these columns, or a size is not a whole number of at least 1.
+
     Examples
     --------
     >>> [row["devices"] for row in SWEEPS["microbatches"].run().where(p2p=0) if not_drawn(row)]
     [4, 8, 16]
     """
-    devices, chunks = row["devices"], row["chunks"]
-    return bool(row["schedule"] == "interleaved" and 2 * (devices - 1) + (chunks - 1) * devices > chunks * row["microbatches"])
+    if not isinstance(row, Mapping) or not {"schedule", *SIZES} <= set(row):
+        wanted = f"a row of a sweep has the columns schedule, {', '.join(SIZES)}"
+        raise HybridLabError(f"{wanted}, not {short_repr(row)}", "wrong-type")
+    devices, microbatches, chunks = (whole_number(row[size], size) for size in SIZES)
+    return bool(row["schedule"] == "interleaved" and 2 * (devices - 1) + (chunks - 1) * devices > chunks * microbatches)
 
 
 _ALL = (
