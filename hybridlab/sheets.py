@@ -4,11 +4,9 @@ Excel puts the list separator of the country between cells: a semicolon where co
 mark, "CSV" in the code page of Windows, and "Unicode text" in UTF-16 with tabs. LibreOffice and Google Sheets write UTF-8.
 """
 
-import csv
 import re
 from collections.abc import Sequence
 from os import PathLike
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from hybridlab.checks import short_repr
@@ -19,7 +17,7 @@ SEPARATORS = {",": "a comma", ";": "a semicolon", "\t": "a tab"}
 DECIMAL_MARKS = {",": ".", ";": ","}  # separator of cells -> the decimal mark in the countries whose spreadsheets use it
 OTHER_MARK = {",": ".", ".": ","}
 LINE_END = re.compile("\r\n|\r|\n")
-SEPARATOR_LINE = re.compile(r'[ ]*"?sep=(\t|[^\w\s".])"?[ \t;,]*', re.IGNORECASE)  # Excel reads such a first line
+SEPARATOR_LINE = re.compile(r'[ ]*"?sep=([,;\t|])"?[ \t;,]*', re.IGNORECASE | re.ASCII)  # Excel reads such a first line
 BINARY_FILES = {
     b"PK\x03\x04": "a workbook (xlsx or ods) or another zip file",
     b"\xd0\xcf\x11\xe0": "an old workbook (xls)",
@@ -75,6 +73,8 @@ def text_of(source: Any, instead: str = "give io.StringIO(text)") -> str:
     >>> text_of(io.BytesIO("Zeit in µs;Gerät 0".encode("cp1252")))
     'Zeit in µs;Gerät 0'
     """
+    from pathlib import Path  # imported here, because most programs read no file
+
     if isinstance(source, str) and LINE_END.search(source):
         raise HybridLabError(f"a path is needed, but {short_repr(source)} is a text: {instead}", "wrong-type")
     if not isinstance(source, (str, PathLike)) and not callable(getattr(source, "read", None)):
@@ -149,6 +149,8 @@ def table_of(text: str, name: str) -> tuple[list[Row], str]:
     >>> table_of('time;a;b\nforward;"10,5";12', "times.csv")
     ([Row(number=1, cells=['time', 'a', 'b']), Row(number=2, cells=['forward', '10,5', '12'])], ';')
     """
+    import csv  # imported here, because most programs read no table
+
     lines, separator = without_notes(text)
     separator = separator or _separator_of(lines)
     try:

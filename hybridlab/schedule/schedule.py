@@ -15,8 +15,9 @@ from hybridlab.checks import checked_text, counted, item_of, short_repr, whole_n
 from hybridlab.errors import HybridLabError
 from hybridlab.schedule.grid import checked_slots, devices_of, rows_of, sources_come_first
 from hybridlab.schedule.ops import KINDS, B, F, Op
-from hybridlab.schedule.text import Turns, communication_in_csv, join_csv, join_text, read_orders, split_csv, split_text, turns_in
+from hybridlab.schedule.text import Turns, communication_in, join_csv, join_text, read_orders, turns_in
 from hybridlab.schedule.validation import slots_of
+from hybridlab.sheets import text_of
 
 Walk = tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...], tuple[int, ...]]
 
@@ -304,6 +305,13 @@ class Schedule(Operations):
             If the slots respect every dependency, they prove that the orders can run. If not, the slots only sort the operations of each
             device, and the orders are then checked as in ``Schedule(name, orders)``.
 
+        Raises
+        ------
+        HybridLabError
+            ``slots`` or ``device_of`` has a wrong shape or a wrong number, or ``copies`` does not divide the stages.
+        InvalidSchedule
+            Operations are missing or come twice, or the orders cannot run (:class:`Deadlock`).
+
         Examples
         --------
         >>> print(Schedule.from_slots("gpipe", [[[0, 1]], [[2, 3]]], device_of=[0]))
@@ -346,8 +354,10 @@ class Schedule(Operations):
         Parameters
         ----------
         orders : str, sequence, mapping or Schedule
-            A text with one line for each device, such as ``device 0: 0F0 0B0``, where the label ``device 0:`` may be left out; or what a
-            program returns: a list of such lines, lists of operations, such as ``[["0F0", "0B0"]]``, or a mapping of these.
+            A text with one line for each device, such as ``device 0: 0F0 0B0``, where the label ``device 0:`` may be left out; the CSV text
+            of :meth:`to_csv` or of torch.distributed.pipelining (both its formats); or what a program returns: a list of such lines, lists
+            of operations, such as ``[["0F0", "0B0"]]``, or a mapping of these. Empty cells of a CSV are skipped. Its communication, such as
+            ``0SEND_F1``, is left out. :attr:`left_out` and the ``repr`` count what was left out.
         name : str
             The schedule's name.
 
@@ -358,33 +368,52 @@ class Schedule(Operations):
 
         Examples
         --------
-        >>> Schedule.parse("0F0 0B0") == Schedule.parse(["0F0 0B0"]) == Schedule.parse([["0F0", "0B0"]])
+        >>> Schedule.parse("0F0 0B0") == Schedule.parse("0F0,0B0") == Schedule.parse(["0F0 0B0"]) == Schedule.parse([["0F0", "0B0"]])
         True
         """
         if isinstance(orders, Schedule):
             return cls(name, orders.turns)
-        return cls(name, split_text(orders) if isinstance(orders, str) else turns_in(orders))
+        schedule = cls(name, turns_in(orders))
+        schedule.__dict__["_left_out"] = communication_in(orders)  # not a field, because two schedules may be equal and differ in this
+        return schedule
 
     def to_csv(self) -> str:
         """Return a CSV text that torch.distributed.pipelining can read, with one line of operations for each device."""
         return join_csv(self.turns)
 
     @classmethod
-    def from_csv(cls, text: str, name: str = "parsed") -> "Schedule":
-        """Return the schedule in a CSV text. The text comes from :meth:`to_csv` or from torch.distributed.pipelining (both its formats).
+    def from_csv(cls, path: Any, name: str = "parsed") -> "Schedule":
+        """Return the schedule in a CSV file: what :meth:`to_csv` or torch.distributed.pipelining wrote (both its formats).
 
-        Empty cells are skipped. Communication, such as ``0SEND_F1``, is left out. :attr:`left_out` and the ``repr`` count what was left
-        out.
+        :meth:`parse` reads a text in the same way.
+
+        Parameters
+        ----------
+        path : str, path or open file
+            The file. Spreadsheets of every country can write it, with commas, semicolons or tabs between cells.
+        name : str
+            The schedule's name.
+
+        Raises
+        ------
+        HybridLabError
+            The file cannot be read.
+        InvalidSchedule, Deadlock
+            The orders cannot run, or a cell is not an operation: see :class:`Schedule`.
+
+        Examples
+        --------
+        >>> import io
+        >>> print(Schedule.from_csv(io.StringIO("0F0,0F1,,0B0,0B1")))
+        device 0: 0F0 0F1 0B0 0B1
         """
-        schedule = cls(name, split_csv(text))
-        schedule.__dict__["_left_out"] = communication_in_csv(text)  # not a field, because two schedules may be equal and differ in this
-        return schedule
+        return cls.parse(text_of(path, instead="Schedule.parse(text) reads it"), name)
 
     @property
     def left_out(self) -> dict[str, int]:
-        """How often each kind of communication occurred in the text that :meth:`from_csv` read. Empty for other schedules.
+        """How often each kind of communication occurred in the text that :meth:`parse` or :meth:`from_csv` read.
 
-        >>> Schedule.from_csv("0UNSHARD,0F0,0B0,0REDUCE_GRAD").left_out
+        >>> Schedule.parse("0UNSHARD,0F0,0B0,0REDUCE_GRAD").left_out
         {'UNSHARD': 1, 'REDUCE_GRAD': 1}
         """
         return dict(self.__dict__.get("_left_out", {}))

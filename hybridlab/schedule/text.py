@@ -10,20 +10,20 @@ import numpy as np
 from hybridlab.checks import short_repr
 from hybridlab.errors import HybridLabError, InvalidSchedule
 from hybridlab.schedule.ops import Op
+from hybridlab.sheets import without_notes
 
 Turn = tuple[Op, ...]  # one operation, or the two operations of an overlapped pair
 Turns = tuple[tuple[Turn, ...], ...]  # the turns of each device in running order
 MOST_LINES = 32  # an error shows at most this many devices; if a schedule has more, only devices with a marked turn are shown
 WINDOW = 12  # a long line shows this many turns before its first marked turn, and twice as many after it
 
-_LABEL = re.compile(r"\s*device\s+([0-9]{1,9})(?:\s*:|(?=\s|$))", re.IGNORECASE)  # the colon may be missing
+_BETWEEN = r"\s,;\""  # what can stand between words: spaces, and the separators and quotation marks of a CSV
+_LABEL = re.compile(rf"[{_BETWEEN}]*device\s+([0-9]{{1,9}})(?:\s*:|(?=[{_BETWEEN}]|$))", re.IGNORECASE)  # the colon may be missing
+_WORD = re.compile(rf"\([^()]*\)\w*|[^{_BETWEEN}]+")  # an overlapped pair is one word, even if the pair contains spaces or commas
+_BLANK = re.compile(rf"[{_BETWEEN}]*")
 _PAIR = re.compile(r"\(([^();]*);([^();]*)\)(?:OVERLAP_F_B)?")  # torch.distributed.pipelining adds OVERLAP_F_B in its CSV
 # Words that torch.distributed.pipelining writes into cells of a CSV for communication.
-_COMMUNICATION = re.compile(
-    r"(?<![^,\n\s])[0-9]{1,9}((?:SEND|RECV)_[FB]|UNSHARD|RESHARD|REDUCE_GRAD|WAIT_[A-Z]+(?:_[A-Z]+)*)(?:[0-9]{1,9})?(?=\s*(?:,|$))",
-    re.MULTILINE,
-)
-_IN_BRACKETS = r"\([^()]*\)\w*|"  # an overlapped pair is one word, even if the pair contains spaces or commas
+_COMMUNICATION = re.compile(r"[0-9]{1,9}((?:SEND|RECV)_[FB]|UNSHARD|RESHARD|REDUCE_GRAD|WAIT_[A-Z]+(?:_[A-Z]+)*)(?:[0-9]{1,9})?")
 
 
 def read_orders(orders: Iterable[Iterable[Op | str | tuple[Op | str, ...]]]) -> Turns:
@@ -112,7 +112,11 @@ def join_csv(orders: Sequence[Sequence[Turn]]) -> str:
 
 
 def split_text(text: str) -> Turns:
-    """Return the orders in ``text``. It has one line for each device, with or without the label ``device N:``.
+    r"""Return the orders in ``text``. It has one line for each device, with or without the label ``device N:``.
+
+    Spaces, tabs, commas and semicolons separate operations, so a CSV is such a text, too: also as spreadsheets write it, with quotation
+    marks, empty cells or a first line ``sep=;``. Communication, such as ``0SEND_F1``, is left out, and so are comments: lines that begin
+    with ``#``.
 
     Raises
     ------
@@ -121,6 +125,8 @@ def split_text(text: str) -> Turns:
 
     Examples
     --------
+    >>> split_text("device 0: 0F0 0B0") == split_text("0F0,0B0") == split_text('# one device\n"0F0";"0SEND_F0";"0B0";')
+    True
     >>> split_text("device 0: 0F0 0G0")  # doctest: +ELLIPSIS
     Traceback (most recent call last):
     hybridlab.errors.InvalidSchedule: line 1, column 15: '0G0' is not an operation: write ...
@@ -131,8 +137,10 @@ def split_text(text: str) -> Turns:
         if label and int(label.group(1)) != len(orders):
             message = f"line {number}, column 1: device {len(orders)} must come here, not device {label.group(1)}"
             raise InvalidSchedule(message, "wrong-device-number")
-        orders.append(_split_line(number, line, label.end() if label else 0, re.compile(_IN_BRACKETS + r"\S+")))
-    return _require_lines(orders)
+        orders.append(_split_line(number, line, label.end() if label else 0))
+    if not orders:
+        raise InvalidSchedule("the text is empty: write one line a device, like: device 0: 0F0 0B0", "empty")
+    return tuple(orders)
 
 
 def turns_in(orders: Any) -> Turns:
@@ -142,8 +150,7 @@ def turns_in(orders: Any) -> Turns:
     ----------
     orders : str, sequence or mapping
         A text with a line of operations for each device, as in :func:`split_text`; a sequence of such lines; a sequence of sequences, as in
-        :func:`read_orders`; or a mapping of lines or of sequences. In lines, commas separate operations as blanks do. A text with commas
-        and the word OVERLAP is in the format of :func:`split_csv`.
+        :func:`read_orders`; or a mapping of lines or of sequences.
 
     Raises
     ------
@@ -159,28 +166,24 @@ def turns_in(orders: Any) -> Turns:
     if isinstance(lines, (bytes, set, frozenset)) or not isinstance(lines, Iterable):
         wanted = "orders must have a line of operations for each device, such as ['0F0 0B0', '1F0 1B0']"
         raise InvalidSchedule(f"{wanted}, not {short_repr(orders)}", "not-a-list")
-    lines = lines if isinstance(lines, str) else list(lines)
+    if isinstance(lines, str):
+        return split_text(lines)
+    lines = list(lines)
     if not all(isinstance(line, str) for line in lines):  # a text consists of texts
         return read_orders([line.split(":")[-1].replace(",", " ").split() if isinstance(line, str) else line for line in lines])
-    text = lines if isinstance(lines, str) else "\n".join(lines)
-    return split_csv(text) if "OVERLAP" in text and "," in text else split_text(text.replace(",", " "))
+    return split_text("\n".join(lines))
 
 
-def split_csv(text: str) -> Turns:
-    """Return the orders in the CSV ``text``. It has one line of turns for each device. Empty cells and communication are skipped."""
-    word = re.compile(_IN_BRACKETS + r"[^\s,](?:[^,]*[^\s,])?")
-    # Spaces replace the words for communication, so that errors name the right column.
-    lines = ((number, _COMMUNICATION.sub(lambda found: " " * len(found.group()), line)) for number, line in _numbered_lines(text))
-    return _require_lines([_split_line(number, line, 0, word) for number, line in lines])
+def communication_in(orders: Any) -> dict[str, int]:
+    """Return how often each kind of communication occurs in a text. The kind that occurs first comes first. Other orders have none.
 
-
-def communication_in_csv(text: str) -> dict[str, int]:
-    """Return how often each kind of communication occurs in the CSV ``text``. The kind that occurs first comes first.
-
-    >>> communication_in_csv("0UNSHARD,0F0,0SEND_F0,0RECV_B0,0B0,0REDUCE_GRAD")
+    >>> communication_in("0UNSHARD,0F0,0SEND_F0,0RECV_B0,0B0,0REDUCE_GRAD")
     {'UNSHARD': 1, 'SEND_F': 1, 'RECV_B': 1, 'REDUCE_GRAD': 1}
     """
-    return dict(Counter(_COMMUNICATION.findall(text)))
+    if not isinstance(orders, str):
+        return {}
+    words = (word for _, line in _numbered_lines(orders) for word in _WORD.findall(line))
+    return dict(Counter(found.group(1) for word in words if (found := _COMMUNICATION.fullmatch(word))))
 
 
 def _list_order(order: Iterable[Op | str | tuple[Op | str, ...]]) -> list[Op | str | tuple[Op | str, ...]]:
@@ -208,26 +211,21 @@ def _parse_turn(text: str) -> Turn:
 
 
 def _numbered_lines(text: str) -> Iterator[tuple[int, str]]:
-    """Return the lines that are not blank, each with its number from 1."""
+    """Return the lines that have words, each with its number from 1. Comments are left out."""
     if not isinstance(text, str):
         raise InvalidSchedule(f"a schedule's text must be a string, not {short_repr(text)}", "not-text")
-    lines = text.removeprefix("\ufeff").split("\n")  # some Windows programs put this byte order mark before a text
-    return ((number, line) for number, line in enumerate(lines, start=1) if line.strip())
+    lines, _ = without_notes(text.removeprefix("\ufeff"))  # some Windows programs put this byte order mark before a text
+    return ((number, line) for number, line in enumerate(lines, start=1) if not _BLANK.fullmatch(line))
 
 
-def _split_line(number: int, line: str, start: int, word: re.Pattern[str]) -> tuple[Turn, ...]:
+def _split_line(number: int, line: str, start: int) -> tuple[Turn, ...]:
     """Return the turns of one line from column ``start`` on. An error names line and column."""
     turns = []
-    for match in word.finditer(line, start):
+    for match in _WORD.finditer(line, start):
+        if _COMMUNICATION.fullmatch(match.group()):
+            continue
         try:
             turns.append(_parse_turn(match.group()))
         except HybridLabError as why:
             raise InvalidSchedule(f"line {number}, column {match.start() + 1}: {why}", why.code) from None
     return tuple(turns)
-
-
-def _require_lines(orders: list[tuple[Turn, ...]]) -> Turns:
-    """Return the orders of all lines as a tuple. Raise an error if there is no line."""
-    if not orders:
-        raise InvalidSchedule("the text is empty: write one line a device, like: device 0: 0F0 0B0", "empty")
-    return tuple(orders)

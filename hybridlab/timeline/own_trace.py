@@ -47,7 +47,7 @@ def read_own_trace(trace: OwnTrace) -> tuple[Operations, Floats, Floats, Spans |
     """
     try:
         unit = unit_of_time(trace.about["unit"])
-        one = Schedule.from_csv(trace.about["orders"], name=trace.title)
+        one = Schedule.parse(trace.about["orders"], name=trace.title)
         replicas = whole_number(trace.about["replicas"], "replicas", at_least=0)
         schedule: Operations = side_by_side(one, replicas) if replicas else one
         row_of = {place: row for row, place in enumerate(zip(schedule.device.tolist(), map(str, schedule.ops), strict=True))}

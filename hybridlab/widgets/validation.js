@@ -6,8 +6,13 @@ import { neededBy, operationOf } from "./orders.js";
 // ---- the text as lines of words ----
 
 const SPACE = String.raw`\p{White_Space}\x1c-\x1f`; // what Python takes for a space
-const LABEL = new RegExp(`^[${SPACE}]*device[${SPACE}]+([0-9]{1,9})(?:[${SPACE}]*:|(?=[${SPACE}]|$))`, "iu");
-const WORDS = new RegExp(String.raw`\([^()]*\)[\p{L}\p{N}_]*|[^${SPACE}]+`, "gu"); // a pair is one word even if it contains spaces
+const BETWEEN = `${SPACE},;"`; // what can stand between words: spaces, and the separators and quotation marks of a CSV
+const LABEL = new RegExp(`^[${BETWEEN}]*device[${SPACE}]+([0-9]{1,9})(?:[${SPACE}]*:|(?=[${BETWEEN}]|$))`, "iu");
+const WORDS = new RegExp(String.raw`\([^()]*\)[\p{L}\p{N}_]*|[^${BETWEEN}]+`, "gu"); // a pair is one word even if it contains spaces
+const BLANK = new RegExp(`^[${BETWEEN}]*$`, "u");
+const COMMUNICATION = /^[0-9]{1,9}(?:(?:SEND|RECV)_[FB]|UNSHARD|RESHARD|REDUCE_GRAD|WAIT_[A-Z]+(?:_[A-Z]+)*)(?:[0-9]{1,9})?$/;
+const SEPARATOR_LINE = /^ *"?sep=[,;\t|]"?[ \t;,]*$/i; // the first line of some files of spreadsheets
+const COMMENT = /^[ "]*#/;
 const PAIR = /^\(([^();]*);([^();]*)\)(?:OVERLAP_F_B)?$/u;
 const EDGES = new RegExp(`^[${SPACE}]+|[${SPACE}]+$`, "gu");
 const UNPRINTED = /(?! )[\p{C}\p{Z}]/gu;
@@ -40,21 +45,24 @@ function wordAt(text, start) {
   return { text, start, end: start + text.length, turn: wrong < 0 ? turn : [], why: wrong < 0 ? "" : unread(parts[wrong]) };
 }
 
-// The lines of a text that are not blank, one for each device, with their words and the place at which the words of the line begin.
-// `fault` is the first fault of a line, or null.
+// The lines of a text that have words, one for each device, with their words and the place at which the words of the line begin. A CSV is
+// such a text, too. Comments and communication are left out. `fault` is the first fault of a line, or null.
 export function readLines(text) {
   const lines = [];
   let start = text.startsWith("\ufeff") ? 1 : 0; // some Windows programs put this byte order mark before a text
-  text.slice(start).split("\n").forEach((line, place) => {
-    if (line.replace(EDGES, "")) lines.push(readLine(line, start, place + 1, lines.length));
-    start += line.length + 1;
+  // Lines and line ends in turn, from place 0.
+  text.slice(start).split(/(\r\n|\r|\n)/).forEach((part, place) => {
+    const left = place % 2 || BLANK.test(part) || COMMENT.test(part) || (!place && SEPARATOR_LINE.test(part));
+    if (!left) lines.push(readLine(part, start, place / 2 + 1, lines.length));
+    start += part.length;
   });
   return lines;
 }
 
 function readLine(line, start, number, device) {
   const [label, told] = LABEL.exec(line) ?? ["", null];
-  const words = [...line.slice(label.length).matchAll(WORDS)].map((found) => wordAt(found[0], start + label.length + found.index));
+  const found = [...line.slice(label.length).matchAll(WORDS)].filter(([word]) => !COMMUNICATION.test(word));
+  const words = found.map((each) => wordAt(each[0], start + label.length + each.index));
   const at = (place) => `line ${number}, column ${[...line.slice(0, place - start)].length + 1}`;
   const wrong = words.findIndex(({ why }) => why);
   let fault = null;

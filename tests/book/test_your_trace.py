@@ -62,7 +62,7 @@ def test_the_command_prints_where_the_step_went_and_writes_times_and_orders(tmp_
     assert done.exit_code == 0, done.output
     assert f"makespan {step.makespan:.6g} ms, idle {step.bubble_ratio:.1%}" in done.stdout
     assert "critical path" in done.stdout
-    assert str(Schedule.from_csv((tmp_path / "orders.csv").read_text(encoding="utf-8"))) == str(step.schedule)
+    assert str(Schedule.from_csv(tmp_path / "orders.csv")) == str(step.schedule)
     read, made = Costs.from_csv(tmp_path / "times.csv"), Costs.from_timeline(step)
     assert simulate(build("zb-h1", 4, 8), read).makespan == simulate(build("zb-h1", 4, 8), made).makespan
 

@@ -93,7 +93,7 @@ def slots_prove_that_it_can_run(schedule: Schedule) -> None:
 def survives_writing_and_reading(schedule: Schedule) -> None:
     for again in (
         Schedule.parse(str(schedule), name=schedule.name),
-        Schedule.from_csv(schedule.to_csv(), name=schedule.name),
+        Schedule.parse(schedule.to_csv(), name=schedule.name),
         Schedule(schedule.name, schedule.turns),
         Schedule(schedule.name, [line.partition(": ")[2].split() for line in str(schedule).splitlines()]),
     ):

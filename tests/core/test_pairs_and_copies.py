@@ -37,7 +37,7 @@ def test_a_pair_is_one_turn_of_two_operations() -> None:
 @in_turn("written", ["(1F1;1B0)", "(1B0;1F1)", "( 1F1 ; 1B0 )", "(1F1;1B0)OVERLAP_F_B"])
 def test_a_pair_is_read_in_every_form_it_is_written_in(written: str) -> None:
     assert Schedule.parse(f"0F0 0F1 0B0 0B1\n1F0 {written} 1B1") == PAIR
-    assert Schedule.from_csv(f"0F0,0F1,0B0,0B1\n1F0,{written},1B1\n", name="parsed") == PAIR
+    assert Schedule.parse(f"0F0,0F1,0B0,0B1\n1F0,{written},1B1\n", name="parsed") == PAIR
 
 
 def test_a_pair_can_be_given_as_a_tuple() -> None:

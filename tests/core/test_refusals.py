@@ -185,14 +185,14 @@ def test_malformed_text_is_refused_with_line_and_column(text: str, code: str, wo
     "text, code, place, word",
     [
         ("0F0,0G0", "unknown-operation", "line 1, column 5:", "'0G0'"),
-        ("0F0,0B0\n1F0, 1B0 x\n", "unknown-operation", "line 2, column 6:", "'1B0 x'"),
-        ("0F0,0B0\r\n1F0;1B0\r\n", "unknown-operation", "line 2, column 1:", "'1F0;1B0'"),
+        ("0F0,0B0\n1F0, 1B0 x\n", "unknown-operation", "line 2, column 10:", "'x'"),
+        ('sep=;\r\n"0F0";"0B0"\r\n1F0|1B0\r\n', "unknown-operation", "line 3, column 1:", "'1F0|1B0'"),
         ("\n", "empty", "text", ""),
     ],
 )
 def test_malformed_csv_is_refused_with_line_and_column(text: str, code: str, place: str, word: str) -> None:
     with refusal(code, place, word, kind=InvalidSchedule):
-        Schedule.from_csv(text)
+        Schedule.parse(text)
 
 
 def problems(why: InvalidSchedule) -> list[Problem]:

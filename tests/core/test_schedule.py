@@ -1,9 +1,11 @@
 """Test how schedules are built, read, written and compared, and their properties."""
 
+import io
 import pickle
 import re
 from dataclasses import FrozenInstanceError
 from itertools import product
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,7 +16,7 @@ from strategies import Size, sizes, supported
 from texts import LAID_OUT, TWO
 
 from hybridlab import REGISTRY, InvalidSchedule, Kind, Op, Schedule, build
-from hybridlab.schedule.text import communication_in_csv
+from hybridlab.schedule.text import communication_in
 from hybridlab.schedules import Family
 
 
@@ -36,20 +38,36 @@ def test_text_may_be_laid_out_as_one_likes(text: str) -> None:
         "0F0,0F1,,0B0,,0B1\r\n,1F0,1B0,1F1,1B1,\r\n",
         " 0F0 , 0F1,0B0,0B1\n1F0,1B0,1F1,1B1\n\n",
         "\ufeff0F0,0F1,0B0,0B1\r\n1F0,1B0,1F1,1B1\r\n",
+        "# orders of torch\r0F0;0F1;0B0;0B1\r1F0;1B0;1F1;1B1\r;;;\r",
+        'sep=;\n"0F0";"0F1";"0B0";"0B1"\n"1F0";"1B0";"1F1";"1B1"\n',
+        "device 0\t0F0\t0F1\t0B0\t0B1\ndevice 1,1F0,1B0,1F1,1B1\n",
     ],
 )
-def test_csv_may_hold_idle_cells(csv: str) -> None:
-    assert Schedule.from_csv(csv, name="1f1b") == build("1f1b", 2, 2)
+def test_csv_may_hold_idle_cells_and_the_marks_of_spreadsheets(csv: str, tmp_path: Path) -> None:
+    wanted, path = build("1f1b", 2, 2), tmp_path / "orders.csv"
+    path.write_bytes(csv.encode("utf-16"))
+    assert Schedule.parse(csv, name="1f1b") == Schedule.from_csv(io.StringIO(csv), name="1f1b") == Schedule.from_csv(path, "1f1b") == wanted
+
+
+def test_from_csv_reads_files_and_parse_reads_texts() -> None:
+    csv = "0F0,0B0\n1F0,1B0\n"
+    with refusal("wrong-type", "Schedule.parse(text) reads it"):
+        Schedule.from_csv(csv)
+    with refusal("not-found", "'0F0,0B0' cannot be read"):
+        Schedule.from_csv("0F0,0B0")
+    for wrong in (None, 3, b"0F0,0B0", [csv]):
+        with refusal("wrong-type", "a path or an open file is needed"):
+            Schedule.from_csv(wrong)
 
 
 def test_csv_may_hold_communication_as_torch_writes_it() -> None:
     csv = "0UNSHARD,0F0,0SEND_F0,0F1,0SEND_F1,0RECV_B0,0B0,0RECV_B1,0B1,0REDUCE_GRAD,0RESHARD\n"
     csv += "1UNSHARD,1RECV_F0,1F0,1B0,1SEND_B0,1RECV_F1,1F1,,1B1,1SEND_B1,1REDUCE_GRAD,1RESHARD\n"
-    assert Schedule.from_csv(csv, name="1f1b") == build("1f1b", 2, 2)
+    assert Schedule.parse(csv, name="1f1b") == build("1f1b", 2, 2)
     counts = {"UNSHARD": 2, "SEND_F": 2, "RECV_B": 2, "REDUCE_GRAD": 2, "RESHARD": 2, "RECV_F": 2, "SEND_B": 2}
-    assert communication_in_csv(csv) == counts
+    assert communication_in(csv) == counts
     with refusal("unknown-operation", "line 1, column 14", "'0X0'"):
-        Schedule.from_csv("0UNSHARD,0F0,0X0,0B0\n")
+        Schedule.parse("0UNSHARD,0F0,0X0,0B0\n")
 
 
 def test_a_schedule_equals_another_of_the_same_name_and_orders() -> None:

@@ -49,7 +49,7 @@ def test_torch_reads_our_csv_and_we_read_it_back(name: str, size: tuple[int, int
         assert [(op.stage_index, op.computation_type.value, op.microbatch_index) for op in flat] == [
             (op.stage, op.kind.value, op.microbatch) for op in schedule[rank]
         ]
-    assert Schedule.from_csv(written_by_torch(actions), name=name) == schedule
+    assert Schedule.parse(written_by_torch(actions), name=name) == schedule
 
 
 @each_size
@@ -57,7 +57,7 @@ def test_torch_reads_our_csv_and_we_read_it_back(name: str, size: tuple[int, int
 def test_we_read_what_torch_has_added_communication_to(name: str, size: tuple[int, int]) -> None:
     schedule = build(name, *size)
     actions = with_communication(schedule)
-    read = Schedule.from_csv(written_by_torch(actions), name=name)
+    read = Schedule.parse(written_by_torch(actions), name=name)
     assert read == schedule
     assert read.left_out["SEND_F"] == read.left_out["RECV_F"]
     assert read.left_out["SEND_F"] + read.left_out["SEND_B"] == schedule.messages.sum()
@@ -70,7 +70,7 @@ def test_every_word_of_torch_is_an_operation_or_left_out() -> None:
     """If torch adds a word, this test says that our reader does not know it."""
     kinds = {kind.value for kind in torch()._ComputationType} - {"OVERLAP_F_B"}
     words = ",".join(f"0{kind}{'' if kind in ('UNSHARD', 'RESHARD', 'REDUCE_GRAD') else 0}" for kind in sorted(kinds - set("FBIW")))
-    assert set(Schedule.from_csv(f"{words},0F0,0B0").left_out) | set("FBIW") == kinds
+    assert set(Schedule.parse(f"{words},0F0,0B0").left_out) | set("FBIW") == kinds
 
 
 @each_size
@@ -81,6 +81,6 @@ def test_zb_v_as_torch_makes_it_is_read(size: tuple[int, int]) -> None:
     made.pp_group_size, made._n_microbatches, made.n_local_stages = ranks, microbatches, 2
     made.num_stages = made._num_stages = 2 * ranks
     rows = {rank: made._calculate_single_rank_operations(rank) for rank in range(ranks)}
-    read = Schedule.from_csv(written_by_torch(rows))
+    read = Schedule.parse(written_by_torch(rows))
     assert set(read.ops) == set(build("zb-v", ranks, microbatches).ops)
     assert read.device_of == build("zb-v", ranks, microbatches).device_of

@@ -88,7 +88,7 @@ def test_we_read_the_csv_that_torch_writes(found: dict[str, Any]) -> None:
     for asked, planned in zip(PLANNED, found["orders"], strict=True):
         if planned["csv"] is not None:
             ours = build(asked["name"], asked["devices"], asked["microbatches"])
-            assert Schedule.from_csv(planned["csv"], name=ours.name) == ours
+            assert Schedule.parse(planned["csv"], name=ours.name) == ours
             read += 1
     assert read == (len(CLASSES) - 2) * len(SIZES), "gpipe and 1f1b have one stage on a rank, and torch writes no CSV of them"
 
@@ -139,7 +139,7 @@ def test_stage_0_does_all_of_a_split_backward_in_w(found: dict[str, Any]) -> Non
 def test_torch_refuses_an_order_that_waits_for_ever_and_we_tell_where(found: dict[str, Any]) -> None:
     assert found["deadlock"] == "Malformed compute schedule, can't schedule sends/recvs"
     with pytest.raises(InvalidSchedule, match="device 0 stops at 0B0: it waits for 1B0, which is behind 1F1 on device 1"):
-        Schedule.from_csv(DEADLOCK)
+        Schedule.parse(DEADLOCK)
 
 
 def test_looped_bfs_runs_its_backwards_from_the_last_microbatch_to_the_first(found: dict[str, Any]) -> None:

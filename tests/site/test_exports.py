@@ -61,7 +61,7 @@ def the_csv_of_each_timeline_is_the_librarys(view: Locator, tmp_path: Path) -> N
     assert list(files) == ["zb-h1-4x8.csv", "dualpipe-4x8.csv"]
     for text, timeline in zip(files.values(), timelines(), strict=True):
         assert text == timeline.schedule.to_csv()
-        assert Schedule.from_csv(text).turns == timeline.schedule.turns
+        assert Schedule.parse(text).turns == timeline.schedule.turns
 
 
 def the_trace_of_each_timeline_is_the_librarys(view: Locator, tmp_path: Path) -> None:

@@ -131,7 +131,7 @@ def test_the_library_reads_the_trace_of_a_step_that_a_page_wrote(written: list[d
         path = tmp_path / "trace.json"
         path.write_text(json.dumps(files["trace"]), encoding="utf-8")
         read, own = Timeline.from_chrome_trace(path), step.timeline
-        assert Schedule.from_csv(files["csv"]).turns == own.schedule.turns[: step.mesh.stages]
+        assert Schedule.parse(files["csv"]).turns == own.schedule.turns[: step.mesh.stages]
         assert (read.end == own.end).all()
         assert read.spans is not None
         assert own.spans is not None

@@ -77,7 +77,7 @@ def test_the_csv_and_the_trace_are_the_librarys(given: list[Timeline], written: 
 
 def test_the_library_reads_the_files_of_a_page(given: list[Timeline], written: list[dict[str, Any]], tmp_path: Path) -> None:
     for timeline, files in zip(given[:30], written[:30], strict=True):
-        assert Schedule.from_csv(files["csv"]).turns == timeline.schedule.turns
+        assert Schedule.parse(files["csv"]).turns == timeline.schedule.turns
         path = tmp_path / "trace.json"
         path.write_text(json.dumps(files["trace"]), encoding="utf-8")
         read = Timeline.from_chrome_trace(path)

@@ -20,6 +20,7 @@ from hybridlab import InvalidSchedule, Schedule
 from hybridlab.schedule import text, validation
 from hybridlab.schedule.text import split_text
 from hybridlab.schedule.validation import Problem
+from hybridlab.sheets import without_notes
 
 pytestmark = pytest.mark.needs("node")
 
@@ -37,11 +38,13 @@ const answer = (texts) => texts.map((text) => {
   return { faults: told, circle, astray, ...(faults.length ? {} : { orders: orders.map((turns) => turns.map(forwardFirst)), copies }) };
 });
 """
-SPACES = [" ", "  ", "\t", "\r", "\u00a0", "\u2003", "\u3000", "\x1c", "\x85", "\n", "\n\n", "\n \t\n"]
+SPACES = [" ", "  ", "\t", "\r", "\r\n", ",", ";", ' "', ", ,", "\u00a0", "\u2003", "\u3000", "\x1c", "\x85", "\n", "\n\n", "\n \t\n"]
+BLANK = re.compile(r'[\s,;"]*')
 ODD = [
     "", "0X0", "0f0", "1b1", "2i0", "w", "F0", "0F", "device", "device 1", "device 0:", "0F0,0B0", "#", "()", "(0F0", "(0F1;0B0)", "0F0)",
     "(0f1;0B0)", "(0F1;0B0)OVERLAP_F_B", "( 0F1 ; 0B0 )", "(0F0;0B0)", "(0I0;0W0)", "(0F0;0F1)", "(0F1;)", "(0F1;0B0;0B1)", "00F01", "-1F0",
     "0F9999999999", "1234567890F0", "123456789F0", "0F123456789", "'", '"', "'\"", "\\", "\x07", "\u200b", "\ufeff", "\U0001f600", "\u0301",
+    "\n#", "\nsep=,\n", "0SEND_F1", "1RECV_B", "0UNSHARD", "0WAIT_X", "0SENDF",
     "٣F٣", "²F0", "0\u01310", "ß" * 70, "x" * 58, "x" * 59, "\u2028", "(0F1;\x010B0)", "(a;b)_é", "(a;b)x1 ",
 ]  # fmt: skip
 
@@ -135,13 +138,14 @@ def place_of(text: str, sentence: str) -> list[int | None]:
     found = re.match(r"line (\d+), column (\d+): (device)?", sentence)
     if found is None:
         return [None, None]
-    lines = text.removeprefix("\ufeff").split("\n")
+    lines = without_notes(text.removeprefix("\ufeff"))[0]
     line = int(found[1]) - 1
-    device = sum(bool(each.strip()) for each in lines[:line])
+    device = sum(not BLANK.fullmatch(each) for each in lines[:line])
     if found[3]:
         return [device, None]
-    before = re.sub(r"^\s*device\s+\d{1,9}(?:\s*:|(?=\s|$))", "", lines[line][: int(found[2]) - 1], flags=re.IGNORECASE)
-    return [device, len(split_text(before)[0]) if before.strip() else 0]
+    label = r"^[\s,;\"]*device\s+\d{1,9}(?:\s*:|(?=[\s,;\"]|$))"
+    before = re.sub(label, "", lines[line][: int(found[2]) - 1], flags=re.IGNORECASE)
+    return [device, len(split_text(before)[0]) if not BLANK.fullmatch(before) else 0]
 
 
 BY_HAND = [

@@ -18,6 +18,10 @@ LAID_OUT = [
     TWO.replace("0F0", "00F000"),
     TWO.replace(" ", "\u00a0"),
     "\ufeff" + TWO,
+    build("1f1b", 2, 2).to_csv(),
+    "# my schedule\n" + TWO.replace(" ", ", ").replace("device, ", "device "),
+    'sep=;\r"0F0";"0F1";"0B0";"0B1"\r;;;\r"1F0";"1B0";"1F1";"1B1"\r',
+    "0UNSHARD,0F0,0SEND_F0,,0F1,0SEND_F1,0RECV_B0,0B0,0RECV_B1,0B1,0REDUCE_GRAD\n1F0,1B0,1F1,1B1\n",
 ]
 
 UNREADABLE: list[Refused] = [
@@ -28,7 +32,9 @@ UNREADABLE: list[Refused] = [
     ("device 0:\t0F0\t0X0", "unknown-operation", ("line 1, column 15:", "'0X0'")),
     ("\n\n  0F0 ?", "unknown-operation", ("line 3, column 7:", "'?'")),
     ("0F0 0B0\r\n1F0 1B\r\n", "unknown-operation", ("line 2, column 5:", "'1B'")),
-    ("# my schedule\n0F0 0B0", "unknown-operation", ("line 1, column 1:", "'#'")),
+    ("0F0 0B0\n1F0 1B0 # my schedule", "unknown-operation", ("line 2, column 9:", "'#'")),
+    ("0F0,0SEND_F0,0SEND_X0", "unknown-operation", ("line 1, column 14:", "'0SEND_X0'")),
+    ("0F0\nsep=;\n0B0", "unknown-operation", ("line 2, column 1:", "'sep='")),
     ("device 1: 0F0 0B0", "wrong-device-number", ("line 1, column 1: device 0", "not device 1")),
     ("device 0: 0F0 0B0\ndevice 0: 1F0 1B0", "wrong-device-number", ("line 2, column 1: device 1", "not device 0")),
     ("device zero: 0F0", "unknown-operation", ("line 1, column 1:", "'device'")),
@@ -65,7 +71,7 @@ NO_PAIRS: list[Refused] = [
     ("0F0 0F1 (0I0;0W0) 0B1", "not-a-pair", ("(0I0;0W0)",)),
     ("0F0 (0F1;0I0) 0W0 0B1", "not-a-pair", ("(0F1;0I0)",)),
     ("0F0 (0F1;0B0;0B1)", "unknown-operation", ("column 5", "'(0F1;0B0;0B1)'")),
-    ("0F0 (0F1;0B0", "unknown-operation", ("column 5", "'(0F1;0B0'")),
+    ("0F0 (0F1;0B0", "unknown-operation", ("column 5", "'(0F1'")),
     ("0F0 (0F1;) 0B0", "unknown-operation", ("column 5", "''")),
     ("0F0 () 0B0", "unknown-operation", ("column 5", "'()'")),
 ]
