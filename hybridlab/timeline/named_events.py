@@ -27,7 +27,6 @@ class Rank(NamedTuple):
 class Contradiction(NamedTuple):
     """The first place where the events of a rank are not those of a schedule."""
 
-    agreed: int  # number of events before it that agree
     time: float  # start of the event in microseconds
     message: str
 
@@ -109,21 +108,18 @@ def with_operations(ranks: Sequence[Rank], asked: Asked) -> list[Rank]:
         ranks.sort(key=lambda rank: rank.number)
     else:
         ranks = _in_running_order(ranks, asked)
-    worst: Contradiction | None = None
+    refused: Contradiction | None = None
     for schedule in _candidates(ranks, asked):
         steps = max(1, round(sum(len(rank.slices) for rank in ranks) / schedule.kind.size))
-        found = [_contradiction(rank, order, schedule, steps) for rank, order in zip(ranks, schedule.orders, strict=True)]
-        wrong = [each for each in found if each is not None]
+        orders = list(zip(ranks, schedule.orders, strict=True))
+        wrong = [each for rank, order in orders if (each := _contradiction(rank, order, schedule, steps)) is not None]
         if not wrong:
             return [
                 rank._replace(slices=[each._replace(ops=(op,)) for each, op in zip(rank.slices, cycle(order), strict=False)])
-                for rank, order in zip(ranks, schedule.orders, strict=True)
+                for rank, order in orders
             ]
-        agreed = sum(len(rank.slices) if each is None else each.agreed for rank, each in zip(ranks, found, strict=True))
-        first = min(wrong, key=lambda each: each.time)._replace(agreed=agreed)
-        worst = first if worst is None or first.agreed > worst.agreed else worst
-    assert worst is not None  # noqa: S101 - there is at least one candidate
-    raise HybridLabError(worst.message, "contradicts-schedule")
+        refused = refused or min(wrong, key=lambda each: each.time)  # the error is that of one step
+    raise HybridLabError(refused.message if refused else "the schedule is empty", "contradicts-schedule")
 
 
 def _in_running_order(ranks: Sequence[Rank], asked: Asked) -> list[Rank]:
@@ -175,12 +171,12 @@ def _contradiction(rank: Rank, order: Sequence[Op], schedule: Schedule, steps: i
         if op is None or op.kind is not each.kind:
             wanted = "ends before it" if op is None else f"runs {op} there, {op.words}"
             where = f"event {place} of {rank.label} is {each.name!r}, {_article(each.kind)}"
-            return Contradiction(place, each.start, f"{where}, but {runs} {wanted}: is this the schedule of the job?")
+            return Contradiction(each.start, f"{where}, but {runs} {wanted}: is this the schedule of the job?")
     missing = steps * len(order) - len(rank.slices)
     if missing > 0:
         op, end = order[len(rank.slices) % len(order)], max((each.end for each in rank.slices), default=0.0)
         message = f"{rank.label} ends after {counted(len(rank.slices), 'event')}, but {runs} then runs {op}, {op.words}"
-        return Contradiction(len(rank.slices), end, f"{message}: record whole steps")
+        return Contradiction(end, f"{message}: record whole steps")
     return None
 
 

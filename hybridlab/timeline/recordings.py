@@ -19,6 +19,7 @@ from hybridlab.timeline.events import OTHER_ENDINGS, Event, read_events
 Paths = str | PathLike[str] | Iterable[str | PathLike[str]]
 Track = tuple[Any, Any]  # process and thread of an event: its pid and tid
 
+MICROSECOND = 1.0  # times in files are rounded, so times that differ by less than this count as equal
 LONGEST_PATH = 4096  # characters; the longest path that Linux allows
 MOST_NAMES = 10_000  # for an error, the names of events that are not operations are counted, up to this many different names
 _TORCH = re.compile(r"(?:PP:)?(?P<stage>[0-9]{1,9})(?P<kind>[FBIW])(?P<microbatch>[0-9]{1,9})")
@@ -239,13 +240,18 @@ class Recording:
 def _without_inner(slices: Iterable[Slice]) -> Iterator[Slice]:
     """Yield the events, but not those that run within another on the same track and say only their kind.
 
-    A function ``forward_step`` can call another function ``forward_step``, and a backward can compute a forward again.
+    A function ``forward_step`` can call another function ``forward_step``, and a backward can compute a forward again. Only the forward
+    and the backward of an overlapped pair start and end together.
     """
-    ends: dict[Track, float] = {}
+    outer: dict[Track, Slice] = {}
     for each in sorted(slices, key=lambda each: (each.start, -each.end)):
-        if each.ops or each.end > ends.get(each.track, -np.inf):
-            yield each
-            ends[each.track] = each.end
+        around = outer.get(each.track)
+        if around is not None and not each.ops and each.end <= around.end:
+            together = each.start - around.start <= MICROSECOND and around.end - each.end <= MICROSECOND
+            if each.kind is around.kind or not together:
+                continue
+        yield each
+        outer[each.track] = each
 
 
 def _track(event: Event) -> Track:

@@ -16,10 +16,9 @@ from hybridlab.timeline.chrome import OWN
 from hybridlab.timeline.clocks import shifts_of
 from hybridlab.timeline.named_events import EXAMPLE, Rank, checked_events, checked_order, finder, with_operations
 from hybridlab.timeline.own_trace import OwnTrace, read_own_trace
-from hybridlab.timeline.recordings import Find, Paths, Recording, Slice, checked_pattern, files_at, operations_in
+from hybridlab.timeline.recordings import MICROSECOND, Find, Paths, Recording, Slice, checked_pattern, files_at, operations_in
 from hybridlab.timeline.spans import Spans
 
-MICROSECOND = 1.0  # times in files are rounded, so times that differ by less than this count as equal
 _DIRECTION = re.compile("forward|backward|fwd|bwd|grad", re.IGNORECASE)  # names that an error shows first
 UNIT = "ms"  # the unit of timelines from traces that this library has not written
 

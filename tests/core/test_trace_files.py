@@ -3,7 +3,7 @@
 import gzip
 import json
 import tracemalloc
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from itertools import cycle
 from pathlib import Path
 from typing import Any
@@ -17,12 +17,15 @@ from profiles import examples
 from strategies import Size, settings_of, sizes
 
 from hybridlab import REGISTRY, Costs, HybridLabError, InvalidSchedule, Schedule, Timeline, build, hybrid_step, simulate
+from hybridlab.schedule import Op
 from hybridlab.step import Replicated, replicate
 
 DATA = Path(__file__).resolve().parents[1] / "data"
 TORCH = [DATA / f"torch_trace_rank{rank}.json.gz" for rank in range(4)]
+CLASSES = DATA / "torch_schedules"
 PAGE = Path(__file__).resolve().parents[2] / "book" / "your_trace"
 WORDS = r"(?P<kind>\w+) of stage (?P<stage>\d+), microbatch (?P<microbatch>\d+)"
+STEPS = {"F": "forward_step", "B": "backward_step"}
 Events = list[dict[str, Any]]
 
 
@@ -45,6 +48,12 @@ def two_stages(scale: float = 1000) -> Events:
 
 def read(folder: Path, trace: Any, **options: Any) -> Timeline:
     return Timeline.from_chrome_trace(written(folder, trace), **options)
+
+
+def slices_of(timeline: Timeline) -> Iterator[tuple[Op, int, dict[str, Any]]]:
+    """Yield each operation with its device and its event, on a track of its device."""
+    for op, device, start, end in zip(timeline.ops, timeline.device.tolist(), timeline.start, timeline.end, strict=True):
+        yield op, device, event(str(op), 1000 * start, 1000 * (end - start), device)
 
 
 # Traces of this library
@@ -133,6 +142,32 @@ def test_torchs_trace_has_the_orders_that_torch_was_given(name: str, files: list
     assert (timeline.start >= np.where(source >= 0, timeline.end[source], 0)).all()
 
 
+@in_turn(
+    "folder, size, options",
+    [
+        ("GPipe", ("gpipe", 3, 4), {"events": {"F": r"Forward \d+", "B": r"Backward \d+"}, "schedule": "gpipe"}),
+        ("1F1B", ("1f1b", 4, 6), {"events": {"F": "forward_one_chunk", "B": "backward_one_chunk"}, "schedule": "1f1b"}),
+        ("Interleaved1F1B", ("interleaved", 2, 4), {}),
+        ("LoopedBFS", ("looped-bfs", 2, 4), {}),
+        ("InterleavedZeroBubble", ("interleaved-zb", 2, 4), {}),
+        ("ZBVZeroBubble", ("zb-v", 2, 4), {}),
+        ("DualPipeV", ("dualpipe-v", 2, 4), {}),
+    ],
+)
+def test_each_schedule_class_of_torch_is_read(folder: str, size: tuple[str, int, int], options: dict[str, Any]) -> None:
+    """The stages slept 6 ms in each forward and 11 in each backward of a device; a sleep is never shorter."""
+    timeline = Timeline.from_chrome_trace(CLASSES / folder, **options)
+    assert str(timeline.schedule) == str(build(*size))
+    assert timeline.schedule.name == options.get("schedule", folder)
+    source = timeline.schedule.source
+    assert (timeline.start >= np.where(source >= 0, timeline.end[source], 0) - 0.001).all()
+    costs, predicted = Costs.from_timeline(timeline), simulate(timeline.schedule, Costs(forward=6, backward=11, weight_share=5 / 11))
+    assert (costs.forward >= 6).all()
+    assert timeline.makespan > predicted.makespan
+    if folder == "DualPipeV":
+        assert timeline.schedule.pairs.size == 6
+
+
 def test_an_operation_of_torch_lasts_from_its_first_operator_to_the_end_of_its_range() -> None:
     """Each range is searched with plain loops, and lengths are compared in microseconds."""
     timeline = Timeline.from_chrome_trace(TORCH)
@@ -176,7 +211,7 @@ def test_the_clocks_of_files_begin_at_different_times(tmp_path: Path) -> None:
 
 
 def test_shipped_traces_name_no_machine() -> None:
-    for path in [*TORCH, *PAGE.glob("*.gz")]:
+    for path in [*TORCH, *PAGE.glob("*.gz"), *CLASSES.glob("*/*.gz")]:
         trace, events = events_of(path)
         assert trace.keys() == {"schemaVersion", "distributedInfo", "displayTimeUnit", "baseTimeNanoseconds", "traceEvents"}
         assert not {key for each in events for key in each} - {"ph", "cat", "name", "ts", "dur", "pid", "tid"}
@@ -200,6 +235,38 @@ def test_with_kernels_an_operation_lasts_from_the_first_to_the_last_of_its_own(t
     timeline = read(tmp_path, events)
     assert (timeline.start * 1000).tolist() == pytest.approx([0, 70])
     assert (timeline.end * 1000).tolist() == pytest.approx([50, 300])
+
+
+def test_kernels_of_several_ranks_in_one_file_are_told_apart_or_refused(tmp_path: Path) -> None:
+    """Both ranks number their kernels from 1. In a file of one rank, kernels have the number of the GPU in place of the process."""
+
+    def merged(kernels_at: tuple[int, int]) -> Events:
+        events: Events = []
+        for number, each in enumerate(two_stages()):
+            process, start = 70 + each["tid"], each["ts"]
+            events.append(each | {"name": f"PP:{each['name']}", "pid": process, "cat": "user_annotation", "dur": 50})
+            launch = {"pid": process, "cat": "cuda_runtime", "args": {"correlation": number // 2 * 2}}
+            events.append(event("cudaLaunchKernel", start + 1, 1, each["tid"], **launch))
+            kernel = {"cat": "kernel", "args": launch["args"], "pid": kernels_at[each["tid"]]}
+            events.append(event("gemm", start, each["dur"], 7, **kernel))
+        return events
+
+    # operations 0F0 and 1F0 have the number 0, 1B0 and 0B0 have 2
+    assert read(tmp_path, merged((70, 71)), name="run") == read(tmp_path, two_stages(), name="run")
+    for kernels_at in ((0, 1), (0, 0)):
+        with refusal("doubled-kernel", "trace.json", "0", "pid of the rank"):
+            read(tmp_path, merged(kernels_at))
+
+
+def test_all_kernels_of_a_cuda_graph_belong_to_its_launch(tmp_path: Path) -> None:
+    events = []
+    for number, name in enumerate(["0F0", "0B0"]):
+        start = 100 * number
+        events.append(event(f"PP:{name}", start, 50, cat="user_annotation"))
+        events.append(event("cudaGraphLaunch", start + 1, 1, cat="cuda_runtime", args={"correlation": number}))
+        events += [event("gemm", start + late, 10, 7, cat="kernel", args={"correlation": number}) for late in (40, 5, 20)]
+    timeline = read(tmp_path, events)
+    assert (1000 * (timeline.end - timeline.start)).tolist() == pytest.approx([45, 45])
 
 
 def test_an_operation_without_kernels_follows_the_one_before_it(tmp_path: Path) -> None:
@@ -246,13 +313,49 @@ def test_devices_are_threads_processes_files_or_what_the_pattern_names(tmp_path:
     assert wanted.peak_activations.tolist() == [1, 1]
 
 
-def test_devices_are_in_the_order_of_their_numbers(tmp_path: Path) -> None:
-    events = [event(f"{stage}{kind}0", 10 * place, 5, 2 + stage) for place, (stage, kind) in enumerate(_down_and_up(11))]
-    assert read(tmp_path, events).schedule.device_of == tuple(range(11))
+@in_turn("name", REGISTRY)
+def test_devices_follow_the_stages_and_no_order_of_files_or_processes(tmp_path: Path, name: str) -> None:
+    """Device 0 has the process 9000, 1 has 9007, and so on, modulo 11."""
+    costs = Costs(forward=[3, 4, 5, 9], backward=[7, 8, 6, 20], weight_share=0.5, p2p=1, overlap=0.5)
+    wanted = simulate(build(name, 4, 8), costs)
+    parts: dict[int, Events] = {}
+    for _, device, each in slices_of(wanted):
+        parts.setdefault(9000 + 7 * device % 11, []).append(each)
+    merged = [each | {"pid": process, "tid": 1} for process, events in parts.items() for each in events]
+    assert str(read(tmp_path, merged).schedule) == str(wanted.schedule)
+    assert read(tmp_path, merged, name=name).start == pytest.approx(wanted.start)
+    files = [written(tmp_path, events, f"rank{process}.json") for process, events in sorted(parts.items())]
+    assert str(Timeline.from_chrome_trace(files).schedule) == str(wanted.schedule)
 
 
-def _down_and_up(stages: int) -> list[tuple[int, str]]:
-    return [(stage, "F") for stage in range(stages)] + [(stage, "B") for stage in reversed(range(stages))]
+def test_the_costs_of_12_ranks_with_a_slow_last_stage_give_the_step_of_the_trace(tmp_path: Path) -> None:
+    """Sorted as text, the files are rank0, rank1, rank10, rank11, rank2, and so on."""
+    wanted = simulate(build("1f1b", 12, 16), Costs(forward=[3] * 11 + [7], backward=[5] * 11 + [9], p2p=1))
+    for rank in range(12):
+        written(tmp_path, [each for _, device, each in slices_of(wanted) if device == rank], f"rank{rank}.json")
+    costs = Costs.from_timeline(Timeline.from_chrome_trace(tmp_path))
+    assert costs.forward.tolist() == pytest.approx([3] * 11 + [7])
+    assert simulate(build("1f1b", 12, 16), costs).makespan == pytest.approx(wanted.makespan)
+
+
+def test_ranks_that_the_files_or_the_events_state_are_the_devices(tmp_path: Path) -> None:
+    """Rank 0 runs the last stage here. Costs per device would go to other stages in other schedules, so they are refused."""
+    turned = [[each | {"tid": 0} for each in two_stages() if each["tid"] == track] for track in (1, 0)]
+    for rank, events in enumerate(turned):
+        written(tmp_path, {"traceEvents": events, "distributedInfo": {"rank": rank}}, f"{1 - rank}.json")
+    named = [each | {"name": f"gpu{rank} {each['name']}"} for rank, events in enumerate(turned) for each in events]
+    pattern = r"gpu(?P<device>\d+) (?P<stage>\d+)(?P<kind>[FB])(?P<microbatch>\d+)"
+    for timeline in (Timeline.from_chrome_trace(tmp_path), read(tmp_path / "..", named, pattern=pattern)):
+        assert timeline.schedule.device_of == (1, 0)
+        with refusal("other-placement", "per='stage'"):
+            Costs.from_timeline(timeline)
+        assert Costs.from_timeline(timeline, per="stage").backward.tolist() == [2, 2]
+
+
+def test_a_merged_file_with_the_rank_of_its_first_part_has_all_its_processes(tmp_path: Path) -> None:
+    processes = [each | {"pid": 9 - each["tid"], "tid": 0} for each in two_stages()]
+    again = read(tmp_path, {"traceEvents": processes, "distributedInfo": {"rank": 0}}, name="run")
+    assert again == read(tmp_path, two_stages(), name="run")
 
 
 def test_events_of_a_begin_and_an_end_are_read(tmp_path: Path) -> None:
@@ -280,6 +383,82 @@ def test_one_of_several_steps_is_chosen(tmp_path: Path) -> None:
         read(tmp_path, events, step=3)
     with refusal("missing-operation", "1B0", "thread 1", "2 times"):
         read(tmp_path, [each for place, each in enumerate(events) if place != 6], step=0)
+
+
+# Traces whose events say only the kind of an operation
+
+
+def renamed(timeline: Timeline, names: dict[str, str], **more: Any) -> Events:
+    """Return the events of a timeline with a name for each kind, in processes whose numbers state no order."""
+    return [each | {"name": names[op.kind], "pid": 50 - 3 * device, **more} for op, device, each in slices_of(timeline)]
+
+
+@in_turn("name", [name for name, family in REGISTRY.items() if family.copies == 1])
+def test_rank_and_running_order_say_the_operation(tmp_path: Path, name: str) -> None:
+    names = {"F": "forward_step", "B": "backward_step", "I": "dgrad", "W": "wgrad"}
+    schedule = build(name, 4, 8)
+    wanted = simulate(schedule, Costs(forward=[3, 4, 5, 9], backward=[7, 8, 6, 20], p2p=1, overlap=0.5))
+    events = {str(kind): names[kind] for kind in sorted({op.kind for op in schedule.ops} | {"F"})}
+    asked: list[Any] = [name, (name, schedule.chunks), schedule]
+    for each in asked:
+        again = read(tmp_path, renamed(wanted, names), events=events, schedule=each)
+        assert again.schedule == schedule
+        assert again.start == pytest.approx(wanted.start)
+
+
+@in_turn("name", ["chimera", "dualpipe"])
+def test_with_two_copies_the_ranks_must_be_stated(tmp_path: Path, name: str) -> None:
+    names = STEPS | {"I": "dgrad", "W": "wgrad"}
+    wanted = simulate(build(name, 4, 8), Costs(forward=3, backward=7, overlap=0.5))
+    with refusal("no-ranks", "two copies", "distributedInfo.rank"):
+        read(tmp_path, renamed(wanted, names), events=names, schedule=name)
+    stated = [each | {"name": f"gpu {device} {names[op.kind]}"} for op, device, each in slices_of(wanted)]
+    events = {kind: rf"gpu (?P<device>\d+) {word}" for kind, word in names.items()}
+    assert read(tmp_path, stated, events=events, schedule=name).schedule == wanted.schedule
+
+
+def test_names_are_whole_names_and_inner_events_do_not_count(tmp_path: Path) -> None:
+    """Megatron-LM calls the function forward_step of the user in its own function forward_step; a backward can compute a forward again."""
+    wanted = simulate(build("1f1b", 2, 4), Costs(forward=1, backward=2))
+    outer = renamed(wanted, STEPS, cat="python_function")
+    inner = [each | {"name": "forward_step", "ts": each["ts"] + 10, "dur": 20} for each in outer]
+    others = [each | {"name": f"{each['name']}_func"} for each in outer]
+    calls = [each | {"name": f"megatron/core/schedules.py(243): {each['name']}"} for each in outer]
+    for events in (outer, outer + inner + others, calls + inner):
+        assert read(tmp_path, events, events=STEPS, schedule="1f1b").schedule == wanted.schedule
+    mixed = [each | {"name": "fwd"} if place % 2 and each["name"] == "forward_step" else each for place, each in enumerate(outer)]
+    several = {"F": "forward_step|fwd", "B": "backward_step"}
+    assert read(tmp_path, mixed, events=several, schedule="1f1b").schedule == wanted.schedule
+
+
+@in_turn("size", [("1f1b", 2, 4), ("gpipe", 3, 2), ("interleaved", 2, 4)])
+def test_several_steps_of_named_events_are_told_apart(tmp_path: Path, size: tuple[str, int, int]) -> None:
+    wanted = simulate(build(*size), Costs(forward=1, backward=2))
+    first = renamed(wanted, STEPS)
+    events = [each | {"ts": each["ts"] + 10_000_000 * step} for step in range(3) for each in first]
+    for schedule in (size[0], wanted.schedule):
+        assert read(tmp_path, events, events=STEPS, schedule=schedule, step=2).start == pytest.approx(wanted.start)
+    with refusal("several-steps", "3 steps"):
+        read(tmp_path, events, events=STEPS, schedule=size[0])
+
+
+def test_the_first_event_that_contradicts_the_schedule_is_named(tmp_path: Path) -> None:
+    wanted = simulate(build("1f1b", 2, 4), Costs(forward=1, backward=2))  # rank 50 runs F F B F B F B B, rank 47 runs F B F B F B F B
+    good = renamed(wanted, STEPS)
+
+    def no(events: Events, schedule: Any, code: str, *words: object, **more: Any) -> None:
+        with refusal(code, *words):
+            read(tmp_path, events, events=STEPS, schedule=schedule, **more)
+
+    no(good, "gpipe", "contradicts-schedule", "event 1 of process 47", "'backward_step'", "1F1", "forward of microbatch 1")
+    no(good, build("1f1b", 2, 5), "contradicts-schedule", "process", "5 microbatches")
+    no(good, build("1f1b", 4, 4), "wrong-size", "2 ranks", "4 devices", "process 47")
+    no(good[:-1], "1f1b", "contradicts-schedule", "process 47 ends after 7 events", "1B3")
+    no([*good[:-2], good[-1]], "1f1b", "wrong-size", "process 47 has 3 forwards", "4")
+    no(good, ("interleaved", 3), "wrong-size", "4 forwards", "3 chunks")
+    no(good, "hanayo", "contradicts-schedule", "hanayo")
+    no(good, "zb-h1", "contradicts-schedule", "'backward_step'", "1I0")
+    no(good, "1f1b", "no-ranks", "shift_clocks", shift_clocks=True)
 
 
 # Clocks
@@ -320,6 +499,9 @@ FIRST = json.dumps(two_stages()[0])
         ('{"traceEvents": [' + FIRST + ', {"ph": X}, {"ph": "X"}]}', "not-json", ["event 0 ('0F0')", "line 1, column 95"]),
         ('{"traceEvents": []}', "no-operations", ["none", "pattern"]),
         ('{"traceEvents": [{"ph": "X", "name": "step 1"}]}', "no-operations", ["'step 1'", "0F1"]),
+        ("SQLite format 3\0\1\2", "other-format", ["SQLite", "nsys2json.py trace.json -o trace.json"]),
+        ("\n\14\10\1\120\1" + 30 * "\0", "other-format", ["Perfetto", "traceconv json trace.json trace.json"]),
+        ("\nstage,forward\n0,10", "not-a-trace", ["traceEvents"]),
         ('[{"ph": "X", "name": "0F0", "dur": 1}]', "missing-time", ["'0F0'", "ts"]),
         ('[{"ph": "X", "name": "0F0", "ts": 1}]', "missing-time", ["'0F0'", "dur"]),
         ('[{"ph": "X", "name": "0F0", "ts": "now", "dur": 1}]', "not-a-time", ["'0F0'", "'now'"]),
@@ -330,6 +512,31 @@ FIRST = json.dumps(two_stages()[0])
 def test_a_damaged_file_is_refused_with_the_event(tmp_path: Path, text: str, code: str, words: list[str]) -> None:
     with refusal(code, *words):
         read(tmp_path, text)
+
+
+def test_only_names_that_can_be_operations_are_listed(tmp_path: Path) -> None:
+    left_out = [
+        *(
+            event(name, 0, 1, cat="user_annotation")
+            for name in ("gloo:send", "nccl:all_reduce", "ProfilerStep#3", "Optimizer.step#SGD.step")
+        ),
+        *(event("hidden", 0, 1, cat=category) for category in ("gpu_user_annotation", "gpu_memcpy", "cuda_sync", "Trace", "overhead")),
+        *(event("hidden", 0, 1, ph=phase, id=1) for phase in "bensfiMC"),
+        event("aten::mm", 0, 1, cat="cpu_op"),
+    ]
+    listed = [*(event("data", 0, 1) for _ in range(9)), *(event(f"fwd {number}", 0, 1) for number in range(30)), event("bwd 7", 0, 1)]
+    listed.append(event("a/b.py(7): train_backward", 0, 1, cat="python_function"))
+    with refusal("no-operations", "operations: 'fwd 0', 'bwd 7', 'train_backward', 'data'. Please", 'schedule="1f1b"'):
+        read(tmp_path, left_out + listed)
+
+
+def test_files_of_other_profilers_are_named_with_the_command_that_converts_them(tmp_path: Path) -> None:
+    for name, word in (("a.nsys-rep", "nsys export --type sqlite a.nsys-rep"), ("a.pftrace", "traceconv json a.pftrace trace.json")):
+        (tmp_path / name).write_bytes(bytes(range(128, 256)))
+        for path in (tmp_path / name, tmp_path):
+            with refusal("other-format", word):
+                Timeline.from_chrome_trace(path)
+        (tmp_path / name).unlink()
 
 
 def test_every_cut_of_a_file_is_refused(tmp_path: Path) -> None:
@@ -390,6 +597,17 @@ def test_a_rank_alone_lacks_the_stages_of_the_others() -> None:
         ({"pattern": 3}, "not-text", ["3"]),
         ({"pattern": WORDS}, "no-operations", ["'0F0'", "kind"]),
         ({"step": -1}, "too-small", ["step"]),
+        ({"events": STEPS}, "no-schedule", ['schedule="1f1b"']),
+        ({"schedule": "1f1b"}, "no-events", ["forward_step"]),
+        ({"events": STEPS, "pattern": WORDS, "schedule": "1f1b"}, "two-ways", ["pattern", "events"]),
+        ({"events": STEPS, "schedule": "1f1"}, "unknown-name", ["1f1b"]),
+        ({"events": STEPS, "schedule": 3}, "wrong-type", ["3"]),
+        ({"events": STEPS, "schedule": "1f1b"}, "no-operations", ["'forward_step'", "'0F0'"]),
+        ({"events": "forward_step", "schedule": "1f1b"}, "wrong-type", ["forward_step"]),
+        ({"events": {"F": "("}, "schedule": "1f1b"}, "not-a-pattern", ["'('"]),
+        ({"events": {"F": 3}, "schedule": "1f1b"}, "not-text", ["3"]),
+        ({"events": {"forward": "f"}, "schedule": "1f1b"}, "unknown-kind", ["'forward'"]),
+        ({"events": {"F": "f", "W": "w"}, "schedule": "1f1b"}, "missing-kind", ["F, W"]),
         ({"step": 1}, "out-of-range", ["1 step"]),
         ({"shift_clocks": "yes"}, "not-true-or-false", ["shift_clocks"]),
     ],
@@ -406,6 +624,9 @@ def test_a_path_without_traces_is_refused(tmp_path: Path) -> None:
     for path, code in ((tmp_path, "not-found"), (tmp_path / "none.json", "not-found"), (str(tmp_path / "*.json"), "not-found")):
         with refusal(code):
             Timeline.from_chrome_trace(path)
+    for text in (json.dumps(two_stages()), "[" + 9000 * "3,", 9000 * "a", "a\0b"):
+        with refusal("not-a-path"):
+            Timeline.from_chrome_trace(text)
     for wrong, code in (([], "empty"), (3, "not-a-list"), ([3], "not-a-list")):
         with refusal(code):
             Timeline.from_chrome_trace(wrong)  # type: ignore[arg-type]

@@ -1,23 +1,56 @@
-"""Make traces of torch.profiler: a training step of ZB-V for `tests/data`, and one of 1F1B for the page *Traces of your own job*.
+"""Make traces of torch.profiler: of torch's own schedule classes for `tests/data`, and one of 1F1B for the page *Traces of your own job*.
 
-`.venv/bin/python tests/engines/make_torch_trace.py` starts four processes, which talk over gloo, and writes the files. It needs torch. The
-stages sleep for most of their time, so that two cores are enough for four ranks. Each rank records a few steps, and the shortest is kept.
-Events that say nothing about the schedule, and names of machines, paths and users, are left out of the files.
+`.venv/bin/python tests/engines/make_torch_trace.py` starts processes, which talk over gloo, and writes the files. It needs torch. Names
+such as `ZBVZeroBubble` after it make only these. The stages sleep for most of their time, so that two cores are enough for four ranks. Each
+rank records a few steps, and the shortest is kept. Events that say nothing about the schedule, and names of machines, paths and users, are
+left out of the files.
 """
 
 import gzip
 import json
+import sys
 import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from hybridlab import Timeline, build
 
 ROOT = Path(__file__).resolve().parents[2]
-RANKS, MICROBATCHES, STEPS = 4, 8, 6
-WRITTEN = {"zb-v": "tests/data/torch_trace_rank{}.json.gz", "1f1b": "book/your_trace/rank{}.json.gz"}
+STEPS = 6
+WORDS = {"events": {"F": "forward_one_chunk", "B": "backward_one_chunk"}, "schedule": "1f1b"}
+GPIPE = {"events": {"F": r"Forward \d+", "B": r"Backward \d+"}, "schedule": "gpipe"}
+CLASS = "tests/data/torch_schedules/{}/rank{}.json.gz"
+
+
+class Run(NamedTuple):
+    """One recording: the class of torch, or "" for an order of ours in torch's runtime, its sizes, its files, and how they are read."""
+
+    torch_class: str
+    ours: str
+    ranks: int
+    chunks: int
+    microbatches: int
+    written: str
+    read: dict[str, Any]
+
+    @property
+    def name(self) -> str:
+        return self.torch_class or self.ours
+
+
+RUNS = [
+    Run("", "zb-v", 4, 2, 8, "tests/data/torch_trace_rank{1}.json.gz", {}),
+    Run("", "1f1b", 4, 1, 8, "book/your_trace/rank{1}.json.gz", {}),
+    Run("GPipe", "gpipe", 3, 1, 4, CLASS, GPIPE),
+    Run("1F1B", "1f1b", 4, 1, 6, CLASS, WORDS),
+    Run("Interleaved1F1B", "interleaved", 2, 2, 4, CLASS, {}),
+    Run("LoopedBFS", "looped-bfs", 2, 2, 4, CLASS, {}),
+    Run("InterleavedZeroBubble", "interleaved-zb", 2, 2, 4, CLASS, {}),
+    Run("ZBVZeroBubble", "zb-v", 2, 2, 4, CLASS, {}),
+    Run("DualPipeV", "dualpipe-v", 2, 2, 4, CLASS, {}),
+]
 KEPT = {"user_annotation", "cpu_op"}
 WIDTH, ROWS = 16, 4  # of a stage's layers, and rows of a microbatch
 TIMES = {"forward": 6, "input gradient": 6, "weight gradient": 5}  # ms of a device; the last stage of 1F1B takes half as long again
@@ -55,26 +88,25 @@ def stage_of(scale: float) -> Any:
     return Stage()
 
 
-def run_rank(rank: int, name: str, folder: str) -> None:
+def run_rank(rank: int, run: Run, folder: str) -> None:
     """Train two steps to warm up, and record the next ones."""
     import torch
     import torch.distributed as dist
     from torch.distributed.pipelining import PipelineStage
-    from torch.distributed.pipelining.schedules import _PipelineScheduleRuntime
-    from torch.profiler import ProfilerActivity, profile
+    from torch.profiler import ProfilerActivity, profile, record_function
 
     torch.set_num_threads(1)
-    dist.init_process_group("gloo", init_method=f"file://{folder}/meet", rank=rank, world_size=RANKS)
-    order = build(name, RANKS, MICROBATCHES)
+    dist.init_process_group("gloo", init_method=f"file://{folder}/meet", rank=rank, world_size=run.ranks)
+    order = build(run.ours, run.ranks, run.microbatches, run.chunks)
     mine = [stage for stage in range(order.stages) if order.device_of[stage] == rank]
     last = order.stages - 1
-    scales = [1.5 if name == "1f1b" and stage == last else 1 / order.chunks for stage in mine]
+    scales = [1.5 if run.ours == "1f1b" and stage == last else 1 / order.chunks for stage in mine]
     stages = [PipelineStage(stage_of(scale), stage, last + 1, torch.device("cpu")) for scale, stage in zip(scales, mine, strict=True)]
-    runtime = _PipelineScheduleRuntime(stages, MICROBATCHES, loss_fn=torch.nn.functional.mse_loss)
-    orders = Path(folder) / f"orders{rank}.csv"
-    orders.write_text(order.to_csv(), encoding="utf-8")
-    runtime._load_csv(str(orders), format="compute_only")
-    batch = torch.randn(MICROBATCHES * ROWS, WIDTH)
+    if run.torch_class == "1F1B":  # it gives its operations no ranges of their own
+        stages[0].forward_one_chunk = record_function("forward_one_chunk")(stages[0].forward_one_chunk)
+        stages[0].backward_one_chunk = record_function("backward_one_chunk")(stages[0].backward_one_chunk)
+    runtime = runtime_of(run, stages, order.to_csv(), Path(folder) / f"orders{rank}.csv")
+    batch = torch.randn(run.microbatches * ROWS, WIDTH)
     inputs, target = (batch,) if 0 in mine else (), {"target": batch} if last in mine else {}
     for _ in range(2):
         runtime.step(*inputs, **target)
@@ -89,9 +121,25 @@ def run_rank(rank: int, name: str, folder: str) -> None:
     dist.destroy_process_group()
 
 
+def runtime_of(run: Run, stages: list[Any], orders: str, file: Path) -> Any:
+    """Return torch's schedule class for these stages, or torch's runtime with the orders of a CSV text, which is written to ``file``."""
+    from torch.distributed.pipelining.schedules import PipelineScheduleSingle, _PipelineScheduleRuntime, get_schedule_class
+    from torch.nn.functional import mse_loss
+
+    if run.torch_class:
+        chosen = get_schedule_class(run.torch_class)
+        single = issubclass(chosen, PipelineScheduleSingle)
+        return chosen(stages[0] if single else stages, run.microbatches, loss_fn=mse_loss)
+    runtime = _PipelineScheduleRuntime(stages, run.microbatches, loss_fn=mse_loss)
+    file.write_text(orders, encoding="utf-8")
+    runtime._load_csv(str(file), format="compute_only")
+    return runtime
+
+
 def stripped(trace: dict[str, Any]) -> dict[str, Any]:
     """Return a trace with the operations alone, and with nothing about the machine that made it."""
-    chosen = list(outermost([event for event in trace["traceEvents"] if event.get("ph") == "X" and event.get("cat") in KEPT]))
+    events = [event for event in trace["traceEvents"] if event.get("ph") == "X" and event.get("cat") in KEPT]
+    chosen = list(outermost([event for event in events if not event["name"].startswith("gloo:")]))
     threads = {tid: 1 + place for place, tid in enumerate(dict.fromkeys(event["tid"] for event in chosen))}
     keys = ("ph", "cat", "name", "ts", "dur")
     about = trace["distributedInfo"]
@@ -116,18 +164,19 @@ def outermost(events: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
 
 
 def main() -> None:
-    """Run both schedules, and write the stripped files of the shortest steps."""
+    """Run the schedules that the command line names, or all, and write the stripped files of the shortest steps."""
     import torch.multiprocessing as mp
 
-    for name, written in WRITTEN.items():
+    for run in [run for run in RUNS if not sys.argv[1:] or run.name in sys.argv[1:]]:
         with tempfile.TemporaryDirectory() as folder:
-            mp.start_processes(run_rank, args=(name, folder), nprocs=RANKS, start_method="spawn")
-            best = min((Path(folder) / f"step{step}" for step in range(STEPS)), key=lambda step: Timeline.from_chrome_trace(step).makespan)
-            for rank in range(RANKS):
+            mp.start_processes(run_rank, args=(run, folder), nprocs=run.ranks, start_method="spawn")
+            steps = [Path(folder) / f"step{step}" for step in range(STEPS)]
+            best = min(steps, key=lambda step: Timeline.from_chrome_trace(step, **run.read).makespan)
+            for rank in range(run.ranks):
                 trace = json.loads((best / f"rank{rank}.json").read_text(encoding="utf-8"))
                 text = json.dumps(stripped(trace), separators=(",", ":"))
-                path = ROOT / written.format(rank)
-                path.parent.mkdir(exist_ok=True)
+                path = ROOT / run.written.format(run.torch_class, rank)
+                path.parent.mkdir(parents=True, exist_ok=True)
                 path.write_bytes(gzip.compress(text.encode(), 9, mtime=0))
 
 
