@@ -147,9 +147,7 @@ def schedule_for(
     problems = [problem_of(template, costs, capacity, held) for template in templates]
     no_solver = _no_solver(problems[0], costs, held, effort)
     plan = plan_for(problems, effort, not no_solver)
-    # every stored activation takes at least the part ``held`` of a whole activation, so at most this many activations fit
-    alive = count if held == 0 else np.minimum(capacity / held, count)
-    bounds = [bound_of(template, costs, alive) for template in templates]
+    bounds = [float(lower_bound(each, without_pairs(each, costs), alive_in(memory, each, held))) for each in templates]
     states = with_progress(search_steps(problems, bounds, costs, plan, seed), plan.steps, progress, unit="attempts")
     state, interrupted = next(states), False  # outside of ``try``: from the first state on, an interrupt can return a schedule
     try:
@@ -221,16 +219,26 @@ def _no_solver(problem: OrderProblem, costs: Costs, held: float, effort: float) 
     return ""
 
 
-def bound_of(template: Schedule, costs: Costs, memory: Any) -> float:
-    """Return a lower bound of the makespan for every order of the template's operations, even with overlapped pairs."""
-    if template.chunks > 1 and costs.overlap.any():
-        # A pair saves at most overlap x min(F, B). So this function shortens every backward by this time. Then the two operations of a
-        # pair can run one after the other and end no later, and a bound for orders without pairs also holds for orders with pairs.
-        shorter = np.maximum(costs.backward - costs.overlap * np.minimum(costs.forward, costs.backward), 0.0)
-        weight = np.minimum(costs.weight_gradient, shorter)
-        share = np.divide(weight, shorter, out=np.zeros_like(shorter), where=shorter > 0)
-        costs = replace(costs, backward=shorter, weight_share=share, overlap=np.zeros(1))
-    return float(lower_bound(template, costs, memory))
+def alive_in(memory: Any, schedule: Schedule, held_after: float) -> Any:
+    """Return the memory for a lower bound: how many microbatches can have activations on each device at the same time.
+
+    Every stored activation takes at least the part ``held_after`` of a whole activation.
+    """
+    if memory is None or held_after == 0:
+        return schedule.microbatches
+    return np.minimum(activations_in(memory, schedule.devices, schedule.copies) / held_after, schedule.microbatches)
+
+
+def without_pairs(template: Schedule, costs: Costs) -> Costs:
+    """Return costs without overlap, for which a lower bound also holds for orders with overlapped pairs."""
+    if template.chunks == 1 or not costs.overlap.any():
+        return costs
+    # A pair saves at most overlap x min(F, B). So this function shortens every backward by this time. Then the two operations of a pair
+    # can run one after the other and end no later, and a bound for orders without pairs also holds for orders with pairs.
+    shorter = np.maximum(costs.backward - costs.overlap * np.minimum(costs.forward, costs.backward), 0.0)
+    weight = np.minimum(costs.weight_gradient, shorter)
+    share = np.divide(weight, shorter, out=np.zeros_like(shorter), where=shorter > 0)
+    return replace(costs, backward=shorter, weight_share=share, overlap=np.zeros(1))
 
 
 def _best_schedule(

@@ -1,31 +1,37 @@
 """The ranking of schedules for given times: schedules of the registry, the caller's schedules, and schedules that a search finds."""
 
-import csv
-import io
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from hybridlab.automatic.for_times import NAME, ScheduleForTimes, bound_of, schedule_for, templates_of, with_links
-from hybridlab.automatic.search import rounded
-from hybridlab.bound import lower_bound
-from hybridlab.bound.chains import capacity_of
+from hybridlab.automatic.for_times import NAME, ScheduleForTimes, alive_in, schedule_for, templates_of, with_links, without_pairs
+from hybridlab.automatic.search import WORK, rounded
+from hybridlab.bound.analytic import bounds_at, lower_bound
+from hybridlab.bound.chains import beyond, capacity_of, held_by
 from hybridlab.checks import counted, each_of, item_of, one_time, short_repr, whole_number
 from hybridlab.costs import Costs
 from hybridlab.errors import HybridLabError
+from hybridlab.memory import no_limit
+from hybridlab.progress import Progress
 from hybridlab.schedule import Schedule
 from hybridlab.schedules import REGISTRY, build, known_schedule
 from hybridlab.simulation import simulate
+from hybridlab.tables import Row, Tabular
 
 if TYPE_CHECKING:
     from hybridlab.plot import Picture
 
 PEAK = "peak activations of a device, microbatches"
 MOST_MEMORIES = 48  # a figure shows the lower bound at about this many memories at most
-COLUMNS = ("schedule", "chunks", "makespan", "over_bound", "peak", "bubble_ratio", "messages")
+MOST_POINTS = 24  # a figure shows at most this many schedules
+SEARCHES = 0.8  # share of the effort for the searches; the rest is for further numbers of chunks
+OF_ENTRY = 3  # work of building, simulating and bounding a schedule, for each operation, in the unit of WORK
+FIRST_ENTRIES = 1_200_000  # work for further numbers of chunks, whatever the effort is: about a second
+FREED = 0.5  # the value of held_after that a ranking tries, to say whether it matters
 
 
 @dataclass(frozen=True)
@@ -46,7 +52,7 @@ class Ranked:
         A lower bound of the makespan, for all orders with the same number of chunks and the memory of the ranking. For a schedule with
         several copies of the weights or more than 2 chunks, a lower bound only for orders of this schedule's operations.
     peak : float
-        The largest number of activations on a device.
+        The largest number of activations on a device, counted with the ``held_after`` of the ranking.
     bubble_ratio : float
         The share of idle time over all devices.
     messages : int
@@ -70,7 +76,7 @@ class Ranked:
 
     @property
     def copies(self) -> int:
-        """Number of copies of the weights."""
+        """Number of copies of the weights that the devices hold together. Two copies need twice the memory for weights."""
         return self.schedule.copies if self.schedule else 1
 
     @property
@@ -80,7 +86,7 @@ class Ranked:
 
 
 @dataclass(frozen=True, repr=False)
-class Ranking:
+class Ranking(Tabular):
     """Schedules for the same times, sorted by makespan. Iteration gives :class:`Ranked` entries.
 
     Parameters
@@ -91,23 +97,34 @@ class Ranking:
         The other schedules, each with its ``refusal``.
     devices, microbatches : int
         The sizes of the schedules.
-    unit : str or None
-        The unit of the makespans.
-    bounds : tuple of (float, float)
-        Pairs of a memory and a lower bound of the makespan, for schedules with these numbers of chunks and copies of the weights.
+    costs : Costs
+        The times.
+    held_after : float
+        The part of an activation that a device still holds between the input gradient and the weight gradient.
+    notes : tuple of str
+        Sentences about the whole ranking: an interrupt, a memory that is no limit, a better schedule with a smaller ``held_after``.
+    interrupted : bool
+        Whether an interrupt (Ctrl-C) has ended the ranking, so that searches or schedules are missing.
     """
 
     entries: tuple[Ranked, ...]
     refused: tuple[Ranked, ...]
     devices: int
     microbatches: int
-    unit: str | None
-    bounds: tuple[tuple[float, float], ...]
+    costs: Costs
+    held_after: float = 1.0
+    notes: tuple[str, ...] = ()
+    interrupted: bool = False
 
     @property
     def best(self) -> Ranked:
         """The schedule with the shortest makespan. Among equal makespans, the schedule with the smallest peak."""
         return self.entries[0]
+
+    @property
+    def unit(self) -> str | None:
+        """The unit of the makespans."""
+        return self.costs.unit
 
     def __len__(self) -> int:
         return len(self.entries)
@@ -118,12 +135,36 @@ class Ranking:
     def __getitem__(self, place: Any) -> Any:
         return item_of(self.entries, place, "the ranking", "schedule")
 
-    def to_rows(self) -> list[dict[str, Any]]:
+    @cached_property
+    def bounds(self) -> tuple[tuple[float, float], ...]:
+        """Pairs of a memory and a lower bound of the makespan, for schedules with these numbers of chunks and copies of the weights.
+
+        The memories go from 1 to the largest peak. The bounds are computed on first use.
+        """
+        most = max(each.peak for each in self)
+        step = max(0.5, math.ceil(2 * most / MOST_MEMORIES) / 2)  # steps of halves, because one of two chunks holds half an activation
+        memories = np.arange(1, most + step, step)
+        searched = {each.chunks for each in self if each.summary}
+        bounded = [
+            (each, without_pairs(each, self.costs))
+            for chunks in searched
+            for each in with_links(templates_of(self.devices, self.microbatches, chunks), self.costs)
+        ]
+        others = (each.schedule for each in self if each.chunks not in searched or each.copies > 1)
+        bounded += [(each, self.costs) for each in others if each is not None]
+        curves = [
+            bounds_at(each, costs, [capacity_of(each, alive_in(memory, each, self.held_after)) for memory in memories])
+            for each, costs in bounded
+        ]
+        return tuple(zip(memories.tolist(), np.min(curves, axis=0).tolist(), strict=True))
+
+    def to_rows(self) -> list[Row]:
         """Return one dict for each schedule that fits, with the columns of the printed table."""
         return [
             {
                 "schedule": each.name,
                 "chunks": each.chunks,
+                "copies": each.copies,
                 "makespan": each.makespan,
                 "over_bound": each.makespan / each.bound - 1 if each.bound else 0.0,
                 "peak": each.peak,
@@ -133,32 +174,34 @@ class Ranking:
             for each in self
         ]
 
-    def to_csv(self) -> str:
-        """Return the table as CSV text, one row for each schedule that fits."""
-        text = io.StringIO()
-        writer = csv.DictWriter(text, COLUMNS, lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(self.to_rows())
-        return text.getvalue()
-
     def plot(self, title: str = "") -> "Picture":
-        """Return a figure of time against memory, with the lower bound for each memory, by :func:`hybridlab.plot.points`."""
+        """Return a figure of time against memory, with the lower bound for each memory, by :func:`hybridlab.plot.points`.
+
+        Of the schedules with the same name, the figure shows those that no other of them beats in both time and memory. It shows at most
+        24 schedules, the shortest ones. A name says so if a schedule has two copies of the weights.
+        """
         from hybridlab.plot import points  # imported here, because it needs matplotlib
 
         unit = f", {self.unit}" if self.unit else ""
-        # reversed: among equal titles, the best entry stays
-        places = {each.title: (each.peak, each.makespan) for each in reversed(self.entries)}
+        least: dict[str, float] = {}  # the smallest peak so far of each name; a later entry takes longer
+        places: dict[str, tuple[float, float]] = {}
+        for each in self:
+            label = f"{each.title}, {each.copies} copies" if each.copies > 1 else each.title
+            if each.peak < least.get(each.name, math.inf) and label not in places and len(places) < MOST_POINTS:
+                places[label] = each.peak, each.makespan
+                least[each.name] = each.peak
         return points(places, x_label=PEAK, y_label=f"makespan{unit}", title=title, bound=self.bounds)
 
     def __repr__(self) -> str:
         unit = f", {self.unit}" if self.unit else ""
-        heads = ["schedule", f"makespan{unit}", "over bound", "peak", "idle", "messages"]
+        heads = ["schedule", f"makespan{unit}", "over bound", "copies", "peak", "idle", "messages"]
         lines = [
             [
                 each.title,
                 f"{each.makespan:,.6g}",
                 f"{row['over_bound']:.1%}",
-                f"{each.peak:g}",
+                f"{each.copies}",
+                f"{each.peak:.6g}",
                 f"{each.bubble_ratio:.1%}",
                 f"{each.messages:,}",
             ]
@@ -170,7 +213,23 @@ class Ranking:
             for line in [heads, *lines]
         ]
         searches = [f"{each.title}: {each.summary}" for each in self if each.summary]
-        return "\n".join([*table, *searches, *(f"{each.title} is left out: {each.refusal}" for each in self.refused)])
+        return "\n".join([*table, *searches, *self.notes, *self._left_out()])
+
+    def _left_out(self) -> list[str]:
+        """Return a sentence for each name with schedules that are left out. It has the reason for the smallest number of chunks."""
+        groups: dict[tuple[str, ...], list[Ranked]] = {}
+        for each in self.refused:  # the first two words of a refusal tell apart the reasons, such as "it holds" 9 or 10 activations
+            groups.setdefault((each.name, *each.refusal.split()[:2]), []).append(each)
+        return [f"{_title_of(group)} is left out: {group[0].refusal}" for group in groups.values()]
+
+    def _caption(self) -> str:
+        return f"{counted(len(self), 'schedule')} for {counted(self.devices, 'device')} and {counted(self.microbatches, 'microbatch')}"
+
+
+def _title_of(group: Sequence[Ranked]) -> str:
+    """Return the title of schedules with the same name, such as 'interleaved, 2, 3 and 4 chunks,'."""
+    *others, last = (str(each.chunks) for each in group)
+    return f"{group[0].name}, {', '.join(others)} and {last} chunks," if others else group[0].title
 
 
 def rank(
@@ -180,10 +239,15 @@ def rank(
     schedules: Any = None,
     *,
     devices: int | None = None,
-    seconds: float = 2.0,
-    progress: bool | None = None,
+    most_chunks: int = 8,
+    held_after: float = 1.0,
+    seconds: float = 10.0,
+    progress: Progress = None,
 ) -> Ranking:
     """Return a ranking of the given schedules and of the schedules that :func:`schedule_for` finds with 1 and with 2 chunks.
+
+    An interrupt (Ctrl-C) ends the ranking. The result then has what is known so far, and says so. If nothing is known yet, the interrupt
+    goes on to the caller.
 
     Parameters
     ----------
@@ -191,73 +255,116 @@ def rank(
         The measured times, one setting.
     microbatches : int
         Number of microbatches.
-    memory : number or sequence of numbers, optional
-        The largest number of activations that a device may hold, as in :func:`schedule_for`. None means no limit.
+    memory : number, sequence of numbers, or Memory, optional
+        The largest number of activations that a device may hold, as in :func:`schedule_for`. :class:`~hybridlab.Memory` counts in bytes,
+        and has less room for a schedule with two copies of the weights. None means no limit.
     schedules : iterable, optional
-        The schedules to rank: names of the registry, pairs (name, chunks), or Schedule values. None means all schedules of the registry,
-        each with its smallest number of chunks.
+        The schedules to rank: names of the registry, pairs (name, chunks), or Schedule values. A name alone has its smallest number of
+        chunks. None means all schedules of the registry, each with all numbers of chunks up to ``most_chunks`` that it supports. (Times of
+        each stage fit one number of chunks only.)
     devices : int, optional
         Number of devices. Required if the costs are the same for all devices. For times of each stage, the default is the number of stages.
+    most_chunks : int
+        The largest number of chunks to try, such as the number of layers on a device.
+    held_after : float
+        The part of an activation that a device still holds between the input gradient and the weight gradient, as in
+        :func:`schedule_for`. If a smaller value would give a shorter schedule, a note of the ranking says so.
     seconds : float
-        Effort of each search, as in :func:`schedule_for`.
-    progress : bool, optional
+        Effort of the ranking, about the seconds on one core, as in :func:`schedule_for`. Most of it is for the two searches. The schedules
+        with their smallest number of chunks are timed before. With little effort, schedules with more chunks are left out, and the table
+        says so.
+    progress : bool or callable, optional
         Whether to show a progress bar, as in :func:`schedule_for`.
 
     Raises
     ------
     HybridLabError
-        As in :func:`schedule_for`, or an entry of ``schedules`` is unknown.
+        As in :func:`schedule_for`; or ``schedules`` is no list (``not-a-list``), or an entry of it is unknown (``unknown-name``) or of
+        another type (``wrong-type``).
 
     Examples
     --------
     >>> costs = Costs(forward=[10, 12, 10, 11], backward=[20, 24, 21, 22], p2p=1)
     >>> rank(costs, 8, memory=4, schedules=["gpipe", "1f1b", "zb-h1"], seconds=0)
-    schedule                              makespan, ms  over bound  peak   idle  messages
-    made for these times: zb-v, 2 chunks        303.75        3.3%     4  14.4%        96
-    made for these times                         317.5        6.2%     4  18.1%        48
-    zb-h1                                        321.5        7.5%     4  19.1%        48
-    1f1b                                           384       28.4%     4  32.3%        48
+    schedule                              makespan, ms  over bound  copies  peak   idle  messages
+    made for these times: zb-v, 2 chunks        303.75        3.3%       1     4  14.4%        96
+    made for these times                         317.5        6.2%       1     4  18.1%        48
+    zb-h1                                        321.5        7.5%       1     4  19.1%        48
+    1f1b                                           384       28.4%       1     4  32.3%        48
     made for these times: zb-v, 2 chunks: the solver was given no time: no order is shorter than 294, and this one takes 303.75, 3.3% more
     made for these times: the solver was given no time: no order is shorter than 299, and this one takes 317.5, 6.2% more
     gpipe is left out: it holds 8 activations on device 0, more than 4
     """
     effort, count = one_time(seconds, "seconds"), whole_number(microbatches, "microbatches")
-    asked = list(_entries(schedules))
-    number, searched, refused = devices, {}, []
-    fault = None
+    most_chunks = whole_number(most_chunks, "most_chunks")
+    asked = None if schedules is None else list(_asked(schedules))
+    searched, refused = _searches(costs, count, memory, devices, held_after, effort * SEARCHES, progress)
+    stopped = any(each.interrupted for each in searched.values())
+    first = next(iter(searched.values()))
+    times = _Times(costs, first.devices, count, memory, float(held_after))
+    entries = []
+    try:
+        others = times.of_registry(most_chunks, max(FIRST_ENTRIES, (1 - SEARCHES) * effort * WORK)) if asked is None else times.of(asked)
+        for entry in others:
+            entries.append(entry)  # noqa: PERF402 - after an interrupt, the list has the entries so far
+        held_note = "" if stopped else times.note_of_held(searched, [each for each in entries if not each.refusal])
+    except KeyboardInterrupt:
+        if stopped:  # this is the second interrupt
+            raise
+        stopped, held_note = True, ""
+    # take the bound of the search: it is for the same operations, and a proof can raise it
+    ranked = [
+        replace(each, bound=searched[each.chunks].bound) if each.chunks in searched and each.copies == 1 else each
+        for each in entries
+        if not each.refusal
+    ]
+    free = no_limit(memory, first.devices, count)
+    ranked += [
+        replace(times.figures(_made_name(each), each, each.bound), summary=each.summary.removesuffix(f"; {free}"))
+        for each in searched.values()
+    ]
+    ranked.sort(key=lambda each: (rounded(each.makespan), rounded(each.peak)))
+    notes = ("an interrupt ended the ranking: this is what was known" if stopped else "", free, held_note)
+    left_out = (*refused, *(each for each in entries if each.refusal))
+    return Ranking(tuple(ranked), left_out, first.devices, count, costs, times.held_after, tuple(filter(None, notes)), stopped)
+
+
+def _made_name(made: ScheduleForTimes) -> str:
+    """Return the name of a schedule from a search. If the search found no shorter one than the registry's, the name says so."""
+    return NAME if made.name == NAME else f"{NAME}: {made.name}"
+
+
+def _searches(
+    costs: Costs, count: int, memory: Any, devices: int | None, held_after: float, effort: float, progress: Progress
+) -> tuple[dict[int, ScheduleForTimes], list[Ranked]]:
+    """Return the schedules that searches with 1 and with 2 chunks find, by the number of chunks, and the searches that were left out."""
+    searched: dict[int, ScheduleForTimes] = {}
+    refused, number, fault = [], devices, None
+    share = effort if isinstance(costs, Costs) and costs.stages is not None else effort / 2  # times of each stage fit one search only
     for chunks in (1, 2):
+        if any(each.interrupted for each in searched.values()):
+            refused.append(Ranked(NAME, chunks, refusal="an interrupt ended the ranking before this search"))
+            break
         try:
-            searched[chunks] = schedule_for(costs, count, memory=memory, chunks=chunks, devices=number, seconds=effort, progress=progress)
-            number = searched[chunks].devices  # the number from the costs, if ``devices`` is None
+            found = schedule_for(
+                costs, count, memory, chunks=chunks, devices=number, held_after=held_after, seconds=share, progress=progress
+            )
         except HybridLabError as why:
-            if why.code != "does-not-fit":  # times of each stage fit only one number of chunks
+            if why.code != "does-not-fit":
                 raise
             fault = why
             refused.append(Ranked(NAME, chunks, refusal=str(why)))
-    if number is None or not searched:
-        raise fault or HybridLabError("no schedule was found", "empty")
-    ranked = []
-    for name, chunks, own in asked:
-        entry = _entry(name, chunks, own, number, count, costs, memory)
-        if entry.refusal:
-            refused.append(entry)
         else:
-            # take the bound of the search: it is for the same operations, and a proof can raise it
-            same = chunks in searched and entry.copies == 1
-            ranked.append(replace(entry, bound=searched[chunks].bound) if same else entry)
-    for each in searched.values():
-        name = NAME if each.name == NAME else f"{NAME}: {each.name}"
-        ranked.append(replace(_figures(name, each, costs, each.bound), summary=each.summary))
-    ranked.sort(key=lambda each: (rounded(each.makespan), rounded(each.peak)))
-    return Ranking(tuple(ranked), tuple(refused), number, count, costs.unit, _bounds(searched, costs, ranked))
+            searched[chunks], number = found, found.devices  # the number from the costs, if ``devices`` is None
+    if not searched:
+        raise fault or HybridLabError("no schedule was found", "empty")
+    return searched, refused
 
 
-def _entries(schedules: Any) -> Iterator[tuple[str, int, Schedule | None]]:
+def _asked(schedules: Any) -> Iterator[tuple[str, int, Schedule | None]]:
     """Yield (name, chunks, schedule) for each entry to rank. ``schedule`` is None for a schedule of the registry."""
     wanted = "schedules are names, such as '1f1b', pairs such as ('interleaved', 4), or schedules"
-    for each in each_of(
-        [schedules] if isinstance(schedules, (str, Schedule)) else list(REGISTRY) if schedules is None else schedules, wanted
-    ):
+    for each in each_of([schedules] if isinstance(schedules, (str, Schedule)) else schedules, wanted):
         if isinstance(each, Schedule):
             yield each.name, each.chunks, each
         elif isinstance(each, tuple) and len(each) == 2:
@@ -268,52 +375,89 @@ def _entries(schedules: Any) -> Iterator[tuple[str, int, Schedule | None]]:
             raise HybridLabError(f"{wanted}, not {short_repr(each)}", "wrong-type")
 
 
-def _entry(name: str, chunks: int, own: Schedule | None, devices: int, microbatches: int, costs: Costs, memory: Any) -> Ranked:
-    """Return a schedule with its results, or with the reason for its refusal."""
+@dataclass(frozen=True)
+class _Times:
+    """The times, sizes and memory that all entries of a ranking share. The fields are those of :func:`rank`."""
 
-    def refused(why: str) -> Ranked:
-        return Ranked(name, chunks, refusal=why)
+    costs: Costs
+    devices: int
+    microbatches: int
+    memory: Any
+    held_after: float
 
-    if own is None:
-        refusal = REGISTRY[name].refusal(devices, microbatches, chunks)
-        if refusal:
-            return refused(refusal)
-    schedule = own or build(name, devices, microbatches, chunks)
-    if (schedule.devices, schedule.microbatches) != (devices, microbatches):
-        sizes = f"{counted(schedule.devices, 'device')} and {counted(schedule.microbatches, 'microbatch')}"
-        return refused(f"it has {sizes}, not {devices} and {microbatches}")
-    if costs.stages not in (None, schedule.stages):
-        return refused(f"it has {counted(schedule.stages, 'stage')}, but the times are for {counted(costs.stages or 0, 'stage')}")
-    if memory is not None:
-        needed, limits = capacity_of(schedule), capacity_of(schedule, memory)
-        over = np.flatnonzero(needed > limits)
-        if over.size:
-            most, limit = (float(each[over[0]] / schedule.chunks) for each in (needed, limits))
-            return refused(f"it holds {most:g} activations on device {over[0]}, more than {limit:g}")
-    try:
-        return _figures(name, schedule, costs, float(lower_bound(schedule, costs, microbatches if memory is None else memory)))
-    except HybridLabError as why:  # for example, a link without a latency
-        return refused(str(why))
+    def of(self, asked: Sequence[tuple[str, int, Schedule | None]]) -> Iterator[Ranked]:
+        """Yield an entry for each schedule that the caller asks for."""
+        for each in asked:
+            yield self.entry(*each)
 
+    def of_registry(self, most_chunks: int, work: float) -> Iterator[Ranked]:
+        """Yield an entry for each schedule of the registry: with its smallest number of chunks, then with more as far as ``work`` goes."""
+        more = []  # (chunks, name, operations for each chunk)
+        for name, family in REGISTRY.items():
+            chunks = family.fewest_chunks
+            if self.costs.stages is not None and not family.refusal(self.devices, self.microbatches, self.costs.stages // self.devices):
+                chunks = self.costs.stages // self.devices
+            entry = self.entry(name, chunks)
+            yield entry
+            # what is refused for its sizes or for a missing link is refused with more chunks, too; then ``schedule`` is None
+            if entry.schedule is not None and family.chunk_step and self.costs.stages is None:
+                size = entry.schedule.kind.size // chunks
+                more += [(each, name, size) for each in range(chunks + family.chunk_step, most_chunks + 1, family.chunk_step)]
+        for chunks, name, size in sorted(more):
+            work -= OF_ENTRY * size * chunks
+            yield self.entry(name, chunks) if work >= 0 else Ranked(name, chunks, refusal="the effort did not suffice: give more seconds")
 
-def _figures(name: str, schedule: Schedule, costs: Costs, bound: float) -> Ranked:
-    """Return a schedule with its results for the times."""
-    timeline = simulate(schedule, costs)
-    figures = (timeline.makespan, bound, float(timeline.peak_activations.max()), timeline.bubble_ratio, int(schedule.messages.sum()))
-    return Ranked(name, schedule.chunks, schedule, *figures)
+    def entry(self, name: str, chunks: int, own: Schedule | None = None) -> Ranked:
+        """Return a schedule with its results, or with the reason for its refusal."""
 
+        def refused(why: str, schedule: Schedule | None = None) -> Ranked:
+            return Ranked(name, chunks, schedule, refusal=why)
 
-def _bounds(searched: dict[int, ScheduleForTimes], costs: Costs, ranked: list[Ranked]) -> tuple[tuple[float, float], ...]:
-    """Return pairs (memory, lower bound of the makespan) for memories from 1 to the largest peak."""
-    most = max(each.peak for each in ranked)
-    step = max(0.5, math.ceil(2 * most / MOST_MEMORIES) / 2)  # steps of halves, because one of two chunks holds half an activation
-    memories = np.arange(1, most + step, step).tolist()
-    one = next(iter(searched.values()))
-    templates = [
-        each for chunks in searched for each in with_links(templates_of(searched[chunks].devices, one.microbatches, chunks), costs)
-    ]
-    others = [each.schedule for each in ranked if each.schedule and (each.chunks not in searched or each.schedule.copies > 1)]
-    return tuple(
-        (memory, min([bound_of(each, costs, memory) for each in templates] + [lower_bound(each, costs, memory) for each in others]))
-        for memory in memories
-    )
+        devices, microbatches, stages = self.devices, self.microbatches, self.costs.stages
+        if own is None:
+            refusal = REGISTRY[name].refusal(devices, microbatches, chunks)
+            if refusal:
+                return refused(refusal)
+        schedule = own or build(name, devices, microbatches, chunks)
+        if (schedule.devices, schedule.microbatches) != (devices, microbatches):
+            sizes = f"{counted(schedule.devices, 'device')} and {counted(schedule.microbatches, 'microbatch')}"
+            return refused(f"it has {sizes}, not {devices} and {microbatches}")
+        if stages not in (None, schedule.stages):
+            return refused(f"it has {counted(schedule.stages, 'stage')}, but the times are for {counted(stages or 0, 'stage')}")
+        try:
+            over = "" if self.memory is None else beyond(schedule, self.memory, self.held_after)
+        except HybridLabError as why:  # two copies of the weights leave no room
+            over = str(why)
+        if over:
+            return refused(over, schedule)
+        try:
+            return self.figures(name, schedule)
+        except HybridLabError as why:  # for example, a link without a latency
+            return refused(str(why))
+
+    def figures(self, name: str, schedule: Schedule, bound: float | None = None) -> Ranked:
+        """Return a schedule with its results. If ``bound`` is None, the lower bound is that of the schedule's own operations."""
+        timeline = simulate(schedule, self.costs)
+        if bound is None:
+            bound = float(lower_bound(schedule, self.costs, alive_in(self.memory, schedule, self.held_after)))
+        peak, messages = float(held_by(schedule, self.held_after).max()), int(schedule.messages.sum())
+        return Ranked(name, schedule.chunks, schedule, timeline.makespan, bound, peak, timeline.bubble_ratio, messages)
+
+    def note_of_held(self, searched: dict[int, ScheduleForTimes], entries: Sequence[Ranked]) -> str:
+        """Return a sentence if a smaller ``held_after`` would give a shorter schedule than all these. Otherwise an empty text."""
+        if self.held_after < 1 or self.memory is None or no_limit(self.memory, self.devices, self.microbatches):
+            return ""
+        best = min([each.makespan for each in entries] + [each.makespan for each in searched.values()])
+        freed = [
+            schedule_for(
+                self.costs, self.microbatches, self.memory, chunks=chunks, devices=self.devices, held_after=FREED, seconds=0, progress=False
+            )
+            for chunks in searched
+        ]
+        shortest = min(freed, key=lambda each: each.makespan)
+        if any(each.interrupted for each in freed):
+            raise KeyboardInterrupt
+        if rounded(shortest.makespan) >= rounded(best):
+            return ""
+        why = "if your engine frees a part of an activation after the input gradient, say so with held_after"
+        return f"{why}: with held_after={FREED:g} a schedule takes {shortest.makespan:.6g} instead of {best:.6g}"

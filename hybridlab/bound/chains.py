@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from hybridlab.arrays import Floats, Ints
 from hybridlab.costs import Costs
-from hybridlab.memory import SAME, activations_in
+from hybridlab.memory import SAME, Memory, activations_in
 from hybridlab.schedule import B, F, I, Schedule, W
 from hybridlab.simulation import latencies, times_by_place
 from hybridlab.timeline import Timeline
@@ -57,13 +57,17 @@ class Chain:
 
 
 def chains_of(schedule: Schedule, costs: Costs) -> list[Chain]:
-    """Return the chains of a schedule. Microbatches share a chain if they have the same kinds of operations on the same devices.
+    """Return the chains of a schedule. Microbatches share a chain if they have the same kinds of operations, times and devices.
 
-    A schedule with one copy of the weights has one chain. It has more if it splits the backwards of only some microbatches.
+    A schedule with one copy of the weights has one chain. It has more if it splits the backwards of only some microbatches, or if the times
+    differ from microbatch to microbatch.
     """
     times, latency = times_by_place(schedule, costs), np.moveaxis(latencies(schedule, costs), -1, 0)
     rows = _rows_by_position(schedule)
     visits = np.where(rows >= 0, schedule.device[rows] * 4 + schedule.kind[rows], -1)
+    if costs.microbatches is not None:
+        alike = np.unique(times[0][schedule.kind, times[1]], axis=0, return_inverse=True)[1].reshape(-1)  # one number for each time
+        visits = np.concatenate([visits, np.where(rows >= 0, alike[rows], -1)])
     remaining, chains = np.arange(schedule.microbatches), []
     while remaining.size:
         same = (visits[:, remaining] == visits[:, remaining[:1]]).all(axis=0)
@@ -119,9 +123,8 @@ def held_by(schedule: Schedule, held_after: float = 1.0) -> Floats:
     """
     change = np.zeros(4)
     change[[F, B, I, W]] = 1.0, -1.0, held_after - 1.0, -held_after  # memory is taken at the start, and freed at the end
-    steps = change[schedule.kind] / schedule.chunks
     # each device frees all that it takes, so the running sum is 0 again where the rows of the next device begin
-    peaks: Floats = np.maximum.reduceat(np.cumsum(steps), schedule.first)
+    peaks: Floats = np.maximum.reduceat(np.cumsum(change[schedule.kind]), schedule.first) / schedule.chunks
     return peaks
 
 
@@ -136,7 +139,8 @@ def beyond(schedule: Schedule, memory: Any, held_after: float = 1.0) -> str:
     if not over.size:
         return ""
     most, room = (float(each[over[0]]) for each in (held, limit))
-    return f"it holds {most:.6g} activations on device {over[0]}, more than {room:.6g}"
+    beside = f" beside {schedule.copies} copies of the weights" if schedule.copies > 1 and isinstance(memory, Memory) else ""
+    return f"it holds {most:.6g} activations on device {over[0]}, more than {room:.6g}{beside}"
 
 
 def _rows_by_position(schedule: Schedule) -> Ints:
