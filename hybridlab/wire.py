@@ -22,8 +22,17 @@ SCALES: dict[str, Any] = {"FP32": np.float32, "FP16": np.float16}
 class Packet:
     """An encoded message: one code for each number and, in a format with a scale, one scale for each block of numbers.
 
-    The byte counts are the sizes of the arrays ``codes`` and ``scales``. :meth:`WireFormat.encode` returns a packet. In INT4 a byte of
-    ``codes`` has two codes: the first is in its lower half.
+    The byte counts are the sizes of the arrays ``codes`` and ``scales``. :meth:`WireFormat.encode` returns a packet.
+
+    Parameters
+    ----------
+    wire : WireFormat
+        The format.
+    codes : array, shape (n,)
+        The codes: float32 in FP32, float16 in FP16, uint16 in BF16, int8 in INT8, uint8 in FP8. In INT4, shape (n / 2, rounded up) of
+        uint8: a byte has two codes, the first in its lower half.
+    scales : array, shape (blocks,)
+        The scales, float32 or float16 as ``wire.scale`` says. Empty for formats without a scale.
     """
 
     wire: "WireFormat"
@@ -98,6 +107,8 @@ class WireFormat:
     scale: str = "FP32"
 
     def __post_init__(self) -> None:
+        if isinstance(self.name, str) and self.name.lower() in ("fp8", "float8"):  # the name of a family: known_name would advise FP32
+            raise HybridLabError(f"unknown wire format {self.name!r}: FP8 is E4M3 or E5M2", "unknown-name")
         known_name(self.name, CODINGS, "wire format")
         known_name(self.scale, SCALES, "form of the scale")
         object.__setattr__(self, "stochastic", true_or_false(self.stochastic, "stochastic"))

@@ -46,10 +46,12 @@ class Hop(Frozen):
 
 @dataclass(frozen=True, eq=False)
 class RingResult(AllReduceResult):
-    """The result of a ring all-reduce, with its residuals and its steps.
+    """The result of a ring all-reduce: an :class:`AllReduceResult` with residuals, and with the steps as :attr:`hops`.
 
     Parameters
     ----------
+    values, payload_bytes, scale_bytes : array
+        As in :class:`AllReduceResult`.
     residual : array, shape (ranks, n), optional
         The rounding errors of each rank. Pass them to the next all-reduce as ``residual``. None without error feedback.
     """
@@ -78,14 +80,15 @@ def ring_all_reduce(
     ``numpy.array_split`` cuts the columns into one chunk for each rank. In the reduce-scatter, chunk c starts at rank c and goes around the
     ring. Each rank adds its own numbers to the partial sum, encodes the sum and sends it to the next rank. The rank that completes a chunk
     divides it by the number of ranks and encodes it once. In the all-gather, the ranks forward this packet unchanged. Every rank stores the
-    decoded packet; so does the rank that encoded it. Therefore all rows of the result are equal.
+    decoded packet; so does the rank that encoded it. Therefore all rows of the result are equal. One rank alone sends nothing: it encodes
+    nothing and keeps its numbers.
 
     Parameters
     ----------
     values : array_like, shape (ranks, n)
         One row of numbers for each rank. float16 and float32 are summed and returned as float32, other real numbers as float64.
     wire : WireFormat
-        The format of every message.
+        The format of every message. The default, FP32, rounds float64 numbers.
     average : bool
         True for the mean, False for the sum.
     rng : numpy.random.Generator, optional
@@ -100,7 +103,7 @@ def ring_all_reduce(
     Returns
     -------
     RingResult
-        The values of each rank, shape (ranks, n), the bytes that each rank sent, and the steps.
+        The values of each rank, shape (ranks, n), the bytes that each rank sent, and the steps as ``hops``.
 
     Raises
     ------

@@ -110,7 +110,7 @@ def predict(
     profile : Profile
         The GPUs, their nodes and their network.
     wire : WireFormat
-        The format in which replicas send gradients. The prediction counts no time for encoding.
+        The format in which replicas send gradients, FP16 by default. The prediction counts no time for encoding.
     efficiency : float
         The share of the peak FLOP/s that matrix products reach, without their memory traffic. This is the only calibrated constant; see
         :func:`calibrate`.
@@ -277,5 +277,8 @@ def _gradient_seconds(model: Transformer, plan: Plan, profile: Profile, wire: Wi
 
 
 def _encoded_bytes(numbers: float, ranks: int, wire: WireFormat) -> float:
-    """Return the encoded size of an array in bytes. A ring cuts the array into one chunk for each rank; each chunk has its own scales."""
+    """Return the encoded size of an array in bytes. A ring cuts the array into one chunk for each rank; each chunk has its own scales.
+
+    Every chunk counts as long as the longest one, so the size of an array with few numbers is up to ``ranks`` times too large.
+    """
     return float(ranks * wire.nbytes(math.ceil(numbers / ranks)))

@@ -64,7 +64,7 @@ class HybridStep(Frozen):
 
     @property
     def efficiency(self) -> Any:
-        """Speedup divided by the number of devices."""
+        """Speedup divided by the number of devices. In :func:`predict`, efficiency means a share of the peak FLOP/s."""
         return self.speedup / self.mesh.size
 
     @property
@@ -125,11 +125,11 @@ def hybrid_step(
     gradient_bytes : float, optional
         Bytes that the gradients take in the memory of one device, 2 for each parameter.
     wire : WireFormat
-        The format in which gradients travel over ``link``.
+        The format in which gradients travel over ``link``. The default, FP16, has 2 bytes for each parameter, as ``gradient_bytes`` has.
     overlap : bool
-        False: all rings wait until the pipelines of all replicas have ended. True: the ring of a stage waits only until all its devices
-        have ended two things: their last backward (B or W) of this stage, and their earlier rings. Then operations and rings can run at
-        the same time.
+        Whether rings and operations overlap. The ``overlap`` of :class:`Costs`, from 0 to 1, is that of a forward and a backward. False:
+        all rings wait until the pipelines of all replicas have ended. True: the ring of a stage waits only until all its devices have ended
+        two things: their last backward (B or W) of this stage, and their earlier rings. Then operations and rings can run at the same time.
     optimiser : float
         Time of the optimiser for all weights of a device, in the unit of the costs.
 

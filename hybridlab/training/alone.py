@@ -120,7 +120,7 @@ def train_alone(
     Raises
     ------
     HybridLabError
-        An argument has a wrong type or is out of range, or training diverges.
+        An argument has a wrong type or is out of range, or training diverges until a number is no longer finite (``diverged``).
 
     Examples
     --------

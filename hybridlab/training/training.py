@@ -57,7 +57,7 @@ def train(
     replicas : int
         The number of pipelines.
     wire : WireFormat
-        The format of the messages in the ring.
+        The format of the messages in the ring. The default, FP32, rounds float64 gradients.
     error_feedback : bool
         Whether each rank stores its rounding errors and adds them to its gradients in the next step.
     all_reduce : callable, optional
@@ -82,7 +82,7 @@ def train(
     ------
     HybridLabError
         The batch cannot be cut into equal microbatches, there are more stages than layers, the wire format cannot carry a gradient, or
-        training diverges.
+        training diverges until a number is no longer finite (``diverged``). A training whose loss grows but stays finite returns.
 
     Examples
     --------

@@ -51,6 +51,16 @@ class Number(float):
     __hash__ = float.__hash__
 
 
+class Broken:
+    """A function whose comparison raises an error, so that even its parameters cannot be read."""
+
+    def __call__(self, *given: object) -> object:
+        raise ZeroDivisionError
+
+    __eq__ = __call__
+    __hash__ = object.__hash__
+
+
 NAN = float("nan")
 CODE = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 NOTHING = [None, ..., "", " \n ", "...", "device 0: ...\ndevice 1:", [], (), {}, [...], [None, ""], {"gpipe": ...}, np.array([])]
@@ -61,7 +71,7 @@ CHEATS = [
 JUNK = [
     NAN, [NAN] * 6, ("1f1b", [NAN] * 8), ("1f1b", [100.0] * 8), ("gpipe", "1f1b"), ["1f1b", "zb-h1", "gpipe"],
     {"schedule": "1f1b"}, [4, 4, 4, 3, 2, "1"], float("inf"), 10**400, 1e308, -1e-300, 0.0, -1, 1j, b"", {1, 2},
-    "x" * 10**6, [0] * 10**6, list(range(1000)), range(3), CIRCLE, BrokenRepr(), object,
+    "x" * 10**6, [0] * 10**6, list(range(1000)), range(3), CIRCLE, BrokenRepr(), object, Broken(),
 ]  # fmt: skip
 
 

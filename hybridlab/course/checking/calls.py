@@ -89,8 +89,8 @@ def call(function: Callable[..., Any], arguments: tuple[Any, ...], signature: st
     except TypeError as why:
         expected = f"the function is called as {signature}, but yours does not take these arguments"
         raise HybridLabError(f"{expected}: {why}", "signature") from None
-    except ValueError:
-        pass  # a function written in C can be without a signature; then the call below shows whether it takes the arguments
+    except Exception:  # noqa: S110 - no signature, as of a function written in C; the call below shows whether it takes the arguments
+        pass
     try:
         with warnings.catch_warnings():
             if refused:

@@ -105,7 +105,7 @@ def errors(runs: Iterable[Measured], profile: Profile = A100_80GB, efficiency: f
 
 
 def left_out(assumption: Assumption = AS_IT_IS) -> Floats:
-    """Return the errors of the ten runs in Table 1. Each run is predicted with the efficiency calibrated on the other nine.
+    """Return the errors of the ten runs in Table 1, predicted / measured time - 1. Each run has the efficiency of the other nine.
 
     Parameters
     ----------
@@ -135,7 +135,10 @@ def left_out(assumption: Assumption = AS_IT_IS) -> Floats:
 
 
 def one_speed() -> Floats:
-    """Return the errors of the ten runs if each is predicted with the mean TFLOP/s per GPU of the other nine."""
+    """Return the errors of the ten runs, predicted / measured time - 1, if each has the mean TFLOP/s per GPU of the other nine.
+
+    The array has shape (10,). A positive error means that the predicted time is too long.
+    """
     # A time is in proportion to 1 / (TFLOP/s), so predicted / measured is the TFLOP/s of the run divided by the mean TFLOP/s of the others.
     others: Floats = (PRINTED_TFLOPS.sum() - PRINTED_TFLOPS) / (PRINTED_TFLOPS.size - 1)
     return PRINTED_TFLOPS / others - 1
