@@ -5,8 +5,8 @@ the outputs with its own options, in one test for each cell. `refresh` stores th
 
 Stored outputs must be the same on every machine. Text, figures as PNG and results are stored. Five things are left out: the state and the
 ids of widgets and the figures as SVG (the book takes them from the run itself), timings, the Python version of this machine, and paths in
-tracebacks. A second refresh changes nothing except the pictures of measured times in labs 8 and 16. Where a printed text differs in
-measured numbers alone, the stored text stays.
+tracebacks. Where a printed text differs in measured numbers alone, the stored text stays, unless a picture of the lab has changed: a
+picture and the numbers beside it are of one run. So a second refresh changes only measured times and their pictures, in labs 8 and 16.
 
 nbval compares printed text, the text of results and of widgets, and errors. It does not compare pictures, because their last pixels
 differ between builds of a font library, and it does not compare the numbers that `measured.cfg` leaves out. So a lab prints the numbers
@@ -120,7 +120,7 @@ def refresh(labs: Iterable[Path]) -> int:
 def stored_text(lab: NotebookNode | LabError, before: NotebookNode | None = None) -> str:
     """Return the file of a lab that has run; raise an error if the lab stopped or wrote to standard error.
 
-    Printed text that differs from the one stored before in measured numbers alone stays as it is.
+    Printed text that differs from the one stored before in measured numbers alone stays as it is, if all pictures do.
     """
     if isinstance(lab, LabError):
         raise lab
@@ -133,12 +133,20 @@ def stored_text(lab: NotebookNode | LabError, before: NotebookNode | None = None
 
 
 def keep_measured(lab: NotebookNode, before: NotebookNode | None) -> None:
-    """Put the stored text of a lab in place of one that differs from it in measured numbers alone."""
-    stored = {cell.id: cell.get("outputs", ()) for cell in (before or lab).cells}
+    """Put the stored text of a lab in place of one that differs from it in measured numbers alone, if the lab has the same pictures."""
+    if before is None or pictures(before) != pictures(lab):
+        return
+    stored = {cell.id: cell.get("outputs", ()) for cell in before.cells}
     for cell in lab.cells:
         for old, new in zip(stored.get(cell.id, ()), cell.get("outputs", ()), strict=False):
             if "text" in old and "text" in new and compared(old.text) == compared(new.text):
                 new.text = old.text
+
+
+def pictures(lab: NotebookNode) -> list[str]:
+    """Return the data of all pictures of a lab, without line ends."""
+    outputs = (output for cell in lab.cells for output in cell.get("outputs", ()))
+    return ["".join(output["data"]["image/png"]).replace("\n", "") for output in outputs if "image/png" in output.get("data", {})]
 
 
 def compared(text: str) -> str:

@@ -255,6 +255,21 @@ def test_two_runs_on_two_machines_have_one_normal_form() -> None:
     assert here == load("run_labs").normalised(here)
 
 
+def measured_lab(seconds: str, picture: str) -> NotebookNode:
+    """Return a lab as a run left it: a measured number, and a picture."""
+    v4 = load("nbformat").v4
+    shown = [v4.new_output("stream", text=f"measured {seconds} s\n"), v4.new_output("display_data", data={"image/png": picture})]
+    lab = v4.new_notebook(cells=[v4.new_code_cell("run", execution_count=1, outputs=shown)])
+    lab.cells[0].id = "cell"
+    return lab
+
+
+def test_a_measured_number_stays_only_beside_the_picture_of_its_run() -> None:
+    stored = measured_lab("1.25", "old\n")
+    assert "measured 1.25 s" in load("run_labs").stored_text(measured_lab("9.5", "old\n"), stored)
+    assert "measured 9.5 s" in load("run_labs").stored_text(measured_lab("9.5", "new\n"), stored)
+
+
 def test_the_normal_form_keeps_what_is_compared_and_counts_from_one() -> None:
     lab = load("run_labs").normalised(noisy(3, "aaaa", "12:00", "here"))
     load("nbformat").validate(lab)
