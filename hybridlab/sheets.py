@@ -31,14 +31,14 @@ _SPACED = re.compile("[+-]?[0-9]{1,3}(?:[\u00a0\u2009\u202f'\u2019][0-9]{3})+(?!
 _NOT_FINITE = re.compile(r"[+-]?(?:nan|inf|infinity)", re.IGNORECASE)
 
 
-class Row(NamedTuple):
+class SheetRow(NamedTuple):
     """A line of a spreadsheet that is not empty: its number in the file, from 1, and its cells without empty ones at the end."""
 
     number: int
     cells: list[str]
 
 
-class Cell(NamedTuple):
+class SheetCell(NamedTuple):
     """A cell: the number of its line, the number of its column (both from 1), and its text."""
 
     line: int
@@ -136,7 +136,7 @@ def without_notes(text: str) -> tuple[list[str], str]:
     return (["", *kept[1:]], named.group(1)) if named else (kept, "")
 
 
-def table_of(text: str, name: str) -> tuple[list[Row], str]:
+def table_of(text: str, name: str) -> tuple[list[SheetRow], str]:
     r"""Return the lines of a spreadsheet that are not empty, and the separator of its cells.
 
     Raises
@@ -147,7 +147,7 @@ def table_of(text: str, name: str) -> tuple[list[Row], str]:
     Examples
     --------
     >>> table_of('time;a;b\nforward;"10,5";12', "times.csv")
-    ([Row(number=1, cells=['time', 'a', 'b']), Row(number=2, cells=['forward', '10,5', '12'])], ';')
+    ([SheetRow(number=1, cells=['time', 'a', 'b']), SheetRow(number=2, cells=['forward', '10,5', '12'])], ';')
     """
     import csv  # imported here, because most programs read no table
 
@@ -155,7 +155,7 @@ def table_of(text: str, name: str) -> tuple[list[Row], str]:
     separator = separator or _separator_of(lines)
     try:
         rows = csv.reader((f"{line}\n" for line in lines), delimiter=separator, strict=True)
-        table = [Row(rows.line_num, _without_empty_end([cell.strip() for cell in cells])) for cells in rows if "".join(cells).strip()]
+        table = [SheetRow(rows.line_num, _without_empty_end([cell.strip() for cell in cells])) for cells in rows if "".join(cells).strip()]
     except csv.Error as why:
         raise HybridLabError(f"{name} is not a CSV: {why}", "not-text") from None
     return table, separator
@@ -178,7 +178,7 @@ def _without_empty_end(cells: list[str]) -> list[str]:
     return cells[: 1 + max(place for place, cell in enumerate(cells) if cell)]
 
 
-def numbers_in(cells: Sequence[Cell], separator: str) -> list[float]:
+def numbers_in(cells: Sequence[SheetCell], separator: str) -> list[float]:
     """Return the numbers in cells, in the notation that all cells have in common.
 
     A comma or a point is decimal if it cannot stand between thousands: 10,5 or 0,125 or 1.234,5. Where this does not tell, semicolons
@@ -191,9 +191,9 @@ def numbers_in(cells: Sequence[Cell], separator: str) -> list[float]:
 
     Examples
     --------
-    >>> numbers_in([Cell(2, 2, "1.234,5"), Cell(2, 3, "10,125")], ";")
+    >>> numbers_in([SheetCell(2, 2, "1.234,5"), SheetCell(2, 3, "10,125")], ";")
     [1234.5, 10.125]
-    >>> numbers_in([Cell(2, 2, "12.400")], ";")  # doctest: +ELLIPSIS
+    >>> numbers_in([SheetCell(2, 2, "12.400")], ";")  # doctest: +ELLIPSIS
     Traceback (most recent call last):
     hybridlab.errors.HybridLabError: line 2, column 2: 12.400 can be 12.4 or 12400: save the file with commas between its cells, ...
     """
@@ -201,7 +201,7 @@ def numbers_in(cells: Sequence[Cell], separator: str) -> list[float]:
     return [_value(cell, decimal) for cell in cells]
 
 
-def _decimal_mark(cells: Sequence[Cell], separator: str) -> str:
+def _decimal_mark(cells: Sequence[SheetCell], separator: str) -> str:
     usual = DECIMAL_MARKS.get(separator)
     marked = [(cell, marks) for cell in cells if (marks := _possible_marks(cell)) and re.search("[.,]", cell.text)]
     certain = {mark: cell for cell, marks in marked if len(marks) == 1 for mark in marks}
@@ -219,7 +219,7 @@ def _decimal_mark(cells: Sequence[Cell], separator: str) -> str:
     return decimal or "."
 
 
-def _possible_marks(cell: Cell) -> set[str]:
+def _possible_marks(cell: SheetCell) -> set[str]:
     """Return which marks can be the decimal mark of a number. Both are possible for 1,234. The set is empty if it is not a number."""
     sign_free, spaced = _plain(cell.text)
     parts = _NUMBER.fullmatch(sign_free)
@@ -237,7 +237,7 @@ def _plain(text: str) -> tuple[str, bool]:
     return (re.sub("[\u00a0\u2009\u202f'\u2019]", "", text) if spaced else text), spaced
 
 
-def _value(cell: Cell, decimal: str) -> float:
+def _value(cell: SheetCell, decimal: str) -> float:
     plain = _plain(cell.text)[0]
     if decimal in _possible_marks(cell):
         return float(plain.replace(OTHER_MARK[decimal], "").replace(decimal, "."))

@@ -11,7 +11,7 @@ from hybridlab.arrays import Floats
 from hybridlab.checks import IN_A_SECOND, LONGEST, counted, known_name, short_repr
 from hybridlab.costs.checking import SHARES
 from hybridlab.errors import HybridLabError
-from hybridlab.sheets import Cell, Row, name_of, numbers_in, table_of, text_of
+from hybridlab.sheets import SheetCell, SheetRow, name_of, numbers_in, table_of, text_of
 
 COMPUTED = ("forward", "backward", "input_gradient", "weight_gradient")  # times of work; a latency can be much shorter than these
 KINDS_OF_TIME = (*COMPUTED, "weight_share", "p2p", "p2p_between", "overlap")
@@ -31,7 +31,7 @@ _PLACE = re.compile(rf"({'|'.join(PLACES)})s?[\s_:#-]*([0-9]{{1,9}})(?![0-9])", 
 _FROM = re.compile(rf"p2p from (?:{'|'.join(PLACES)}) ([0-9]{{1,9}})")
 
 
-class Times(NamedTuple):
+class LineOfTimes(NamedTuple):
     """A line of a file: its number, what it has, the unit that it names (or ""), and its cells without empty ones at the end.
 
     ``kind`` is a kind of time. For a line of a matrix of latencies it is "p2p from N". ``for_all`` says that one value holds for all.
@@ -88,7 +88,7 @@ def _words(text: str) -> list[str]:
     return re.findall(r"[^\W_]+", text.lower().replace("\u00b5", "u").replace("\u03bc", "u"))  # a micro sign, and the Greek letter
 
 
-def _line(row: Row) -> Times:
+def _line(row: SheetRow) -> LineOfTimes:
     """Return a line with its kind of time. Its first cell can have a letter (F, B, I, W), a unit, and "for all"."""
     words = _words(row.cells[0])
     units = [word for word in words if word in UNITS]
@@ -103,10 +103,10 @@ def _line(row: Row) -> Times:
             kind = known_name(LETTERS.get(name, name), KINDS_OF_TIME, "kind of time")
         except HybridLabError as why:
             raise HybridLabError(f"line {row.number}, column 1: {why}", why.code) from None
-    return Times(row.number, kind, _one_unit(row, units), for_all, row.cells[1:])
+    return LineOfTimes(row.number, kind, _one_unit(row, units), for_all, row.cells[1:])
 
 
-def _one_unit(row: Row, words: Sequence[str]) -> str:
+def _one_unit(row: SheetRow, words: Sequence[str]) -> str:
     """Return the unit that the first cell of a line names, or ""."""
     units = list(dict.fromkeys(UNITS[word] for word in words))
     if len(units) > 1:
@@ -114,7 +114,7 @@ def _one_unit(row: Row, words: Sequence[str]) -> str:
     return units[0] if units else ""
 
 
-def _per_of(heading: Row, given: str | None) -> str:
+def _per_of(heading: SheetRow, given: str | None) -> str:
     """Return whether the columns are for devices or for stages: as their names say, or else as ``given``, or else for devices."""
     names = heading.cells[1:]
     if given is not None:
@@ -136,7 +136,7 @@ def _per_of(heading: Row, given: str | None) -> str:
     return given or next(iter(stated), "device")
 
 
-def _unit_of(heading: Row, lines: Sequence[Times], given: str | None) -> str:
+def _unit_of(heading: SheetRow, lines: Sequence[LineOfTimes], given: str | None) -> str:
     """Return the unit of the times: as the first cell says, or as ``given``, or the unit that every line of times names."""
     if given is not None and given not in WORDS_OF_UNITS:
         units = ", ".join(map(repr, IN_A_SECOND))
@@ -163,13 +163,13 @@ def _unit_of(heading: Row, lines: Sequence[Times], given: str | None) -> str:
 # ---- the cells of a line ----
 
 
-def _filled_cells(line: Times, names: Sequence[str], per: str) -> list[Cell]:
+def _filled_cells(line: LineOfTimes, names: Sequence[str], per: str) -> list[SheetCell]:
     """Return the cells of a line that must have a number. Raise an error for cells that are empty, and for cells too many."""
     wanted = _wanted(line, names, per)
     # The latency from a device to itself is 0, and its cell may be empty.
     own = int(line.kind.split()[-1]) if line.kind.startswith("p2p from") else None
     cells = [*line.cells, *[""] * (wanted - len(line.cells))]
-    found = [Cell(line.number, place + 2, "0" if place == own and not text else text) for place, text in enumerate(cells)]
+    found = [SheetCell(line.number, place + 2, "0" if place == own and not text else text) for place, text in enumerate(cells)]
     if further := next((cell for cell in found[wanted:] if cell.text), None):
         links = f"{counted(len(names), per)} {'has' if len(names) == 1 else 'have'} {counted(wanted, 'link')}: leave the last cell empty"
         one = f"{line.kind} has one value for all: leave the other cells empty"
@@ -184,7 +184,7 @@ def _filled_cells(line: Times, names: Sequence[str], per: str) -> list[Cell]:
     return found[:wanted]
 
 
-def _wanted(line: Times, names: Sequence[str], per: str) -> int:
+def _wanted(line: LineOfTimes, names: Sequence[str], per: str) -> int:
     """Return how many numbers a line must have."""
     given = len(line.cells)
     if line.for_all or line.kind == "overlap" or (line.kind == "p2p" and given <= 1):
@@ -197,7 +197,7 @@ def _wanted(line: Times, names: Sequence[str], per: str) -> int:
     return len(names)
 
 
-def _check_range(kind: str, cells: Sequence[Cell], numbers: Floats) -> None:
+def _check_range(kind: str, cells: Sequence[SheetCell], numbers: Floats) -> None:
     for cell, number in zip(cells, numbers.tolist(), strict=True):
         if not 0 <= number <= LONGEST:
             code = "too-large" if number > 0 and np.isfinite(number) else "negative" if np.isfinite(number) else "not-finite"
@@ -209,7 +209,7 @@ def _check_range(kind: str, cells: Sequence[Cell], numbers: Floats) -> None:
 # ---- numbers in another unit ----
 
 
-def _ask_about_units(lines: Sequence[Times], given: Mapping[str, Floats], unit: str) -> None:
+def _ask_about_units(lines: Sequence[LineOfTimes], given: Mapping[str, Floats], unit: str) -> None:
     """Raise an error for times that look as if they were in another unit. A line that names its own unit is not asked about."""
     of = {line.kind: line for line in lines}
     found = _far_apart(given, {line.kind for line in lines if line.unit})

@@ -20,6 +20,7 @@ FLOORS = {
     "checks": 0,
     "errors": 0,
     "progress": 0,
+    "sheets": 0,
     "tables": 0,
     "mesh": 1,
     "wire": 1,
