@@ -4,8 +4,8 @@ The figures highlight the Pareto front: the points that no other point beats.
 """
 
 import textwrap
-from collections.abc import Mapping
-from itertools import islice
+from collections.abc import Iterable, Mapping
+from itertools import islice, pairwise, starmap
 from typing import Any
 
 import numpy as np
@@ -22,6 +22,7 @@ from hybridlab.plot.picture import INK, MARGIN, MUTED, WIDTH, Picture, number, p
 LEFT, RIGHT, HEIGHT = 0.62, 0.2, 3.6  # inches
 WIDE = WIDTH - LEFT - RIGHT
 MARK, SIZE = 0.09, 8.5  # half the size of a marker in inches; the size of a name in points
+THIN = 0.02  # half the room of a line, in inches
 MOST_POINTS = 24
 MOST_PLACES = 1000  # largest number of points in the curve of a bound
 MEMORY_LABEL, TIME_LABEL = "memory of the fullest GPU, GB", "seconds of an iteration"
@@ -74,20 +75,28 @@ def points(places: Mapping[str, Any], *, x_label: str, y_label: str, title: str 
     # 0.9 of the lowest value, to show the distance of points from the bound
     y_begin = 0.9 * min(y for _, y in [*place_of.values(), *curve]) if curve else 0.0
     figure, axes, inside = _plane(words, title, x_label, y_label, x_end, y_end, y_begin)
+
+    def on_sheet(x: float, y: float) -> Point:
+        return x / x_end * WIDE, HEIGHT * (y_end - y) / (y_end - y_begin)
+
+    taken: list[Box] = []  # what no name may cover: the bound and its name
     if curve:
         axes.plot(*zip(*curve, strict=True), color=MUTED, drawstyle="steps-pre", linestyle=(0, (4, 3)), linewidth=1.2, gid="bound")
         least = min(y for _, y in curve)
         left = max((x for x, y in curve if y > least), default=0.0)  # x at which the last level of the curve begins
-        below = HEIGHT * (y_end - least) / (y_end - y_begin) + 0.14
-        write(inside, left / x_end * WIDE + 0.05, below, "lower bound", color=MUTED, size=SIZE)
+        begin, level = on_sheet(left, least)
+        write(inside, begin + 0.05, level + 0.14, "lower bound", color=MUTED, size=SIZE)
+        taken.append((begin, level, begin + 0.05 + text_width("lower bound", SIZE), level + 0.16))
+        for (x, y), (right, lower) in pairwise(starmap(on_sheet, curve)):
+            taken += [(x - THIN, min(y, lower), x + THIN, max(y, lower)), (min(x, right), lower - THIN, max(x, right), lower + THIN)]
     for x, y in dict.fromkeys(place_of.values()):  # one marker for points at the same place
         look = {"color": line_style(0).colour, "markersize": 8} if (x, y) in unbeaten else {"color": MUTED, "markerfacecolor": "white"}
         axes.plot([x], [y], "o", clip_on=False, zorder=3, **look)
     names: dict[Point, str] = {}
     for name, (x, y) in place_of.items():
-        place = (x / x_end * WIDE, HEIGHT * (y_end - y) / (y_end - y_begin))
+        place = on_sheet(x, y)
         names[place] = f"{names[place]}, {name}" if place in names else name
-    _write_names(inside, names)
+    _write_names(inside, names, taken)
     return figure
 
 
@@ -182,13 +191,13 @@ def _plane(
     return figure, axes, sheet(figure, LEFT, top, WIDE, HEIGHT, WIDE)
 
 
-def _write_names(axes: Axes, names: Mapping[Point, str]) -> None:
-    """Write each name at the first free place near its marker.
+def _write_names(axes: Axes, names: Mapping[Point, str], lines: Iterable[Box] = ()) -> None:
+    """Write each name at the first free place near its marker, beside the ``lines``.
 
     The function tries right, left, above and below, in this order. Then it tries places farther up or down, with a thin line from the name
     to the marker.
     """
-    taken: list[Box] = [(x - MARK, y - MARK, x + MARK, y + MARK) for x, y in names]  # no name may cover a marker
+    taken: list[Box] = [*lines, *((x - MARK, y - MARK, x + MARK, y + MARK) for x, y in names)]  # no name may cover a line or a marker
     for (x, y), name in names.items():
         width, half = text_width(name, SIZE), 0.08
         near = [(x + 0.13, y), (x - 0.13 - width, y), (x - width / 2, y - 0.19), (x - width / 2, y + 0.19)]

@@ -1,6 +1,7 @@
 """Test named points: where they are, which are filled, and that every name can be read."""
 
 from collections.abc import Mapping
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -60,6 +61,31 @@ def test_names_stay_on_the_page_and_clear_of_each_other(places: Mapping[str, Any
     width, height = renderer.get_canvas_width_height()
     assert all(box.x0 >= 0 and box.y0 >= 0 and box.x1 <= width and box.y1 <= height for box in boxes)
     assert not any(one.overlaps(other) for place, one in enumerate(boxes) for other in boxes[:place])
+
+
+BOUND = [(2, 0.8), (4, 0.4), (6, 0.3), (9, 0.25)]
+
+
+@in_turn(
+    "places",
+    [
+        {"above a level": (7, 0.27), "right of a step": (3.95, 0.6), "on the bound": (4, 0.4), "at its name": (6.2, 0.24)},
+        {f"schedule {place}": (2 + place / 2, 0.42 + 0.02 * (place % 3)) for place in range(9)},
+    ],
+)
+def test_no_name_covers_the_bound_or_its_name(places: Mapping[str, Any]) -> None:
+    figure = plot.points(places, x_label="memory", y_label="bubble", bound=BOUND)
+    renderer = FigureCanvasAgg(figure).get_renderer()
+    figure.draw_without_rendering()
+    axes = axes_of(figure)
+    steps = [((x, y), (x, lower), (right, lower)) for (x, y), (right, lower) in pairwise(BOUND)]
+    along = [np.linspace(one, other, 200) for step in steps for one, other in pairwise(step)]
+    line = axes.transData.transform(np.concatenate(along))
+    boxes = {text.get_text(): text.get_window_extent(renderer) for each in figure.axes for text in each.texts}
+    for name in places:
+        inside = (line >= boxes[name].min) & (line <= boxes[name].max)
+        assert not inside.all(axis=1).any(), name
+        assert not boxes[name].overlaps(boxes["lower bound"]), name
 
 
 @in_turn(
