@@ -14,7 +14,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from hybridlab.course.grading import notebook
-from hybridlab.course.grading.cli import main
+from hybridlab.course.grading.command_line import main
 from hybridlab.course.grading.labs import reference
 from hybridlab.course.grading.reports import short_number
 from hybridlab.course.grading.sandbox import Limits

@@ -1,18 +1,27 @@
-"""Test the commands on measured times: what they print and write, and what a wrong call says."""
+"""Test the commands on times and schedules: what they print and write, how they end, and what a wrong call says."""
 
 import json
+import os
+import shlex
+import signal
+import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 from cases import in_turn
-from click.testing import CliRunner, Result
+from command_line import end_of, hybridlab, json_of
 
-from hybridlab import Costs, Schedule, rank, simulate
+from hybridlab import REGISTRY, Costs, Memory, Schedule, build, rank, schedule_for, simulate
 from hybridlab.automatic import search
 from hybridlab.commands import main
+from hybridlab.hardware import H100
+from hybridlab.model import Transformer
+from hybridlab.planner import search as search_plans
 
-TIMES = "time in ms,first,middle,last\nforward,10,12,10\nbackward,20,24,21\nweight_gradient,9,11,9\np2p,1,3,\n"
+TIMES = "time in ms,device 0,device 1,device 2\nforward,10,12,10\nbackward,20,24,21\nweight_gradient,9,11,9\np2p,1,3,\n"
 
 
 @pytest.fixture
@@ -23,12 +32,8 @@ def times(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return path
 
 
-def run(*arguments: object) -> Result:
-    return CliRunner().invoke(main, [str(each) for each in arguments])
-
-
 def test_rank_prints_the_table_and_writes_it(times: Path) -> None:
-    done = run("rank", times, "--microbatches", 6, "--memory", 3, "--seconds", 0.1, "--csv", "table.csv", "--plot", "rank.png")
+    done = hybridlab("rank", times, "--microbatches", 6, "--memory", 3, "--seconds", 0.1, "--csv", "table.csv", "--plot", "rank.png")
     ranking = rank(Costs.from_csv(times), 6, memory=3, seconds=0.1)
     assert (done.exit_code, done.stdout) == (0, f"{ranking!r}\n")
     assert Path("table.csv").read_text(encoding="utf-8") == ranking.to_csv()
@@ -38,11 +43,11 @@ def test_rank_prints_the_table_and_writes_it(times: Path) -> None:
 @in_turn("chunks", [1, 2])
 def test_schedule_prints_orders_and_writes_csv_and_trace(times: Path, chunks: int) -> None:
     call = ["schedule", times, "--microbatches", 6, "--memory", 3, "--chunks", chunks, "--seconds", 0.1]
-    done = run(*call, "--csv", "out.csv", "--trace", "trace.json")
+    done = hybridlab(*call, "--csv", "out.csv", "--trace", "trace.json")
     assert done.exit_code == 0, done.output
     made = Schedule.parse(done.stdout)
     assert (simulate(made, Costs.from_csv(times)).peak_activations <= 3).all()
-    assert Schedule.from_csv(Path("out.csv").read_text(encoding="utf-8")) == made
+    assert Schedule.from_csv("out.csv") == made
     assert f"{simulate(made, Costs.from_csv(times)).makespan:.6g} ms: " in done.stderr
     slices = [event for event in json.loads(Path("trace.json").read_text(encoding="utf-8"))["traceEvents"] if event["ph"] == "X"]
     assert len(slices) == made.kind.size
@@ -53,10 +58,10 @@ def test_an_interrupt_writes_the_best_so_far(times: Path, monkeypatch: pytest.Mo
         raise KeyboardInterrupt
 
     monkeypatch.setattr(search, "greedy", stopped)
-    done = run("schedule", times, "--microbatches", 6, "--csv", "out.csv")
-    assert done.exit_code == 0
-    assert "interrupted" in done.stderr
-    assert Schedule.from_csv(Path("out.csv").read_text(encoding="utf-8")).microbatches == 6
+    done = hybridlab("schedule", times, "--microbatches", 6, "--csv", "out.csv")
+    assert done.exit_code == 130
+    assert "interrupted: these are the best results so far" in done.stderr
+    assert Schedule.from_csv("out.csv").microbatches == 6
 
 
 @in_turn(
@@ -65,20 +70,192 @@ def test_an_interrupt_writes_the_best_so_far(times: Path, monkeypatch: pytest.Mo
         (["rank", "none.csv", "--microbatches", 4], "'none.csv' cannot be read: No such file or directory"),
         (["rank", "times.csv", "--microbatches", 0], "microbatches must be a whole number of at least 1, not 0"),
         (["rank", "times.csv", "--microbatches", 4, "--memory", 0.5], "memory must hold at least 1 microbatch"),
-        (["rank", "times.csv", "--microbatches", 4, "--unit", "h"], "unit is the unit of time"),
+        (["rank", "times.csv", "--microbatches", 4, "--unit", "h"], "unit"),
+        (["rank", "times.csv", "--microbatches", 4, "--unit", "s"], "ms"),
+        (["rank", "times.csv", "--microbatches", 4, "--per", "stage"], "device"),
+        (["rank", os.fsdecode(b"caf\xe9.csv"), "--microbatches", 4], "caf"),
+        (["rank", "times.csv", "--microbatches", 4, "--memory", "80GB"], "memory in bytes needs --activation"),
+        (["rank", "times.csv", "--microbatches", 4, "--activation", "1GB"], "--activation and --weights need --memory"),
+        (["rank", "times.csv", "--microbatches", 4, "--memory", 4, "--weights", "1GB"], "--weights counts bytes"),
+        (["rank", "times.csv", "--microbatches", 4, "--memory", "4,4"], "3 devices"),
+        (["schedules", "--devices", 0, "--microbatches", 4], "devices must be a whole number of at least 1"),
+        (["simulate", "none.csv", "times.csv"], "none.csv"),
+        (["simulate", "times.csv", "times.csv"], "line 1, column 1: 'time' is not an operation"),
+        (["plan", "--layers", 2, "--hidden", 64, "--heads", 2, "--gpus", 8, "--gpu", "H100"], "did you mean 'H100-SXM5-80GB'"),
+        (["plan", "--layers", 200, "--hidden", 16384, "--heads", 128, "--gpus", 8], "none of"),
+        (["run", "--wire", "FP8"], "FP8 is E4M3 or E5M2"),
+        (["run", "--forward", "ten"], "'ten' is not a time"),
+        (["trace", "times.csv", "--events", "F"], "F=forward_step"),
+        (["trace", "times.csv", "--chunks", 2], "--chunks needs --schedule"),
         (["rank", "times.csv", "--microbatches", 4, "--seconds", 0, "--plot", "rank.xyz"], "rank.xyz cannot be written"),
-        (["schedule", "times.csv", "--microbatches", 4, "--per", "stage", "--chunks", 2], "the times are for 3 stages"),
+        (["schedule", "times.csv", "--microbatches", 4, "--per", "stage", "--chunks", 2], "device"),
         (["schedule", "times.csv", "--microbatches", 4, "--seconds", 0, "--csv", "none/out.csv"], "cannot be written"),
         (["schedule", "times.csv"], "Missing option '--microbatches'"),
     ],
 )
 @pytest.mark.usefixtures("times")
 def test_a_wrong_call_is_told_in_a_sentence(arguments: list[object], words: str) -> None:
-    done = run(*arguments)
+    done = hybridlab(*arguments)
     assert (done.exit_code, words in done.stderr) == (2, True), done.output
 
 
 def test_a_figure_without_matplotlib_is_refused_in_a_sentence(times: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "hybridlab.plot", None)
-    done = run("rank", times, "--microbatches", 4, "--seconds", 0, "--plot", "rank.png")
+    done = hybridlab("rank", times, "--microbatches", 4, "--seconds", 0, "--plot", "rank.png")
     assert (done.exit_code, "pip install 'hybridlab[labs]'" in done.stderr) == (2, True), done.output
+
+
+def test_times_come_from_standard_input(times: Path) -> None:
+    call = ["--microbatches", 4, "--seconds", 0]
+    assert hybridlab("rank", "-", *call, stdin=TIMES).stdout == hybridlab("rank", times, *call).stdout
+    order = build("1f1b", 3, 4)
+    Path("order.csv").write_text(order.to_csv(), encoding="utf-8")
+    assert json_of("simulate", "-", times, stdin=order.to_csv()) == json_of("simulate", "order.csv", "-", stdin=TIMES)
+
+
+def test_a_name_that_is_not_utf_8_can_be_read_and_written(times: Path) -> None:
+    name = os.fsdecode(b"caf\xe9")
+    times.rename(name)
+    done = hybridlab("rank", name, "--microbatches", 4, "--seconds", 0, "--csv", f"{name}.csv", "--plot", f"{name}.png")
+    assert (done.exit_code, done.stderr) == (0, "caf\\udce9.csv: written\ncaf\\udce9.png: written\n")
+    assert Path(f"{name}.csv").exists()
+
+
+@in_turn(
+    "options, memory",
+    [
+        (["--memory", 3], 3),
+        (["--memory", "2,3,1"], [2, 3, 1]),
+        (["--memory", "8GB", "--activation", "2GB", "--weights", "2GB"], Memory("8GB", activation="2GB", weights="2GB")),
+        (["--memory", "8GB,8GB,6GB", "--activation", "2GB"], Memory(["8GB", "8GB", "6GB"], activation="2GB")),
+    ],
+)
+@pytest.mark.usefixtures("times")
+def test_memory_is_counted_as_in_python(options: list[object], memory: Any) -> None:
+    call = ["times.csv", "--microbatches", 6, "--seconds", 0, *options]
+    costs = Costs.from_csv("times.csv")
+    found = json_of("schedule", *call, "--held-after", 0.5)
+    assert found["makespan"] == schedule_for(costs, 6, memory=memory, seconds=0, held_after=0.5).makespan
+    assert json_of("rank", *call)["schedules"] == rank(costs, 6, memory=memory, seconds=0).to_rows()
+
+
+def test_schedules_shows_the_whole_registry_with_its_memory_and_bubble() -> None:
+    found = json_of("schedules", "--devices", 4, "--microbatches", 8, "--forward", 2, "--backward", 3, "--p2p", 1)
+    assert {each["schedule"] for each in found["schedules"] + found["left_out"]} == set(REGISTRY)
+    for each in found["schedules"]:
+        timeline = simulate(build(each["schedule"], 4, 8, each["chunks"]), Costs(forward=2, backward=3, p2p=1))
+        assert each["peak"] == timeline.peak_activations.max()
+        assert (each["makespan"], each["bubble_ratio"]) == (timeline.makespan, timeline.bubble_ratio)
+    lines = hybridlab("schedules", "--devices", 3, "--microbatches", 4).stdout.splitlines()
+    assert lines[0].split() == ["schedule", "chunks", "copies", "peak", "makespan", "idle", "messages"]
+    assert any(line.startswith("chimera is left out: chimera needs an even number of devices") for line in lines)
+
+
+def test_an_order_of_ones_own_is_simulated(times: Path) -> None:
+    timeline = simulate(build("zb-h1", 3, 5), Costs.from_csv(times))
+    Path("order.csv").write_text(timeline.schedule.to_csv(), encoding="utf-8")  # type: ignore[union-attr]
+    found = json_of("simulate", "order.csv", times, "--trace", "trace.json")
+    assert (found["makespan"], found["unit"]) == (timeline.makespan, "ms")
+    assert found["idle"] == (timeline.makespan - timeline.busy).tolist()
+    assert found["peak_activations"] == timeline.peak_activations.tolist()
+    events = json.loads(Path("trace.json").read_text(encoding="utf-8"))["traceEvents"]
+    assert [event["name"] for event in events if event["ph"] == "X"] == [str(op) for op in timeline.schedule.ops]
+    assert hybridlab("simulate", "order.csv", times).stdout.startswith(f"makespan {timeline.makespan:g} ms, idle ")
+
+
+def test_plan_answers_as_search_does(tmp_path: Path) -> None:
+    call = ["plan", "--layers", 24, "--hidden", 2304, "--heads", 24, "--gpus", 32, "--most", 3, "--csv", tmp_path / "plans.csv"]
+    plans = search_plans(Transformer(24, 2304, 24), 32, H100)
+    found = json_of(*call)
+    assert (found["plans"], found["fit"], found["tried"]) == (plans.to_rows(3), len(plans), plans.tried)
+    assert (tmp_path / "plans.csv").read_text(encoding="utf-8") == plans.to_csv()
+    assert len(hybridlab(*call).stdout.splitlines()) == 2 + 3
+
+
+# What all commands promise
+
+
+@in_turn("name", sorted(main.commands))
+def test_every_help_has_examples_that_can_be_called(name: str) -> None:
+    command = main.commands[name]
+    lines = [line.strip() for line in hybridlab(name, "--help").stdout.partition("Examples:\n")[2].splitlines()]
+    assert lines
+    for line in lines:
+        program, called, *arguments = shlex.split(line.partition(" < ")[0])
+        assert (program, called) == ("hybridlab", name)
+        command.make_context(name, arguments)
+
+
+FILES_ONLY = {"start", "pack", "reveal", "release"}  # these commands make files for people
+
+
+def test_every_command_with_results_can_print_them_as_json_and_options_have_one_name() -> None:
+    options: dict[str, set[Any]] = {}
+    for name, command in main.commands.items():
+        here = {text: option for option in command.params for text in option.opts if text.startswith("--")}
+        assert ("--json" in here) == (name not in FILES_ONLY)
+        for text, option in here.items():
+            options.setdefault(text, set()).add((type(option.type), option.is_flag))  # type: ignore[attr-defined]
+    assert {text for text, kinds in options.items() if len(kinds) > 1} <= {"--chunks"}  # schedule takes 1 or 2
+
+
+# Ends of a process
+
+SEARCHING = """
+import signal, sys
+from hybridlab.automatic import search
+from hybridlab.commands import main
+
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a program that a shell starts in the background ignores it
+own = search.%(part)s
+
+def told(*arguments, **named):
+    sys.stderr.write("searching\\n")
+    sys.stderr.flush()
+    return own(*arguments, **named)
+
+search.%(part)s = told
+if "%(part)s" == "optimum":
+    search.exchanges = lambda *arguments, **named: iter(())  # the search before it takes long
+main(sys.argv[1:], prog_name="hybridlab")
+"""
+
+
+@pytest.mark.parametrize(("part", "number"), [("exchanges", signal.SIGINT), ("optimum", signal.SIGINT), ("exchanges", signal.SIGTERM)])
+def test_one_signal_ends_a_search_with_a_sentence(times: Path, part: str, number: signal.Signals) -> None:
+    call = ["rank", str(times), "--microbatches", "40", "--memory", "3", "--seconds", "1000"]
+    program = [sys.executable, "-c", SEARCHING % {"part": part}, *call]
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path), "TQDM_DISABLE": "1"}
+    with subprocess.Popen(program, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment) as command:
+        try:
+            assert command.stderr is not None
+            assert command.stderr.readline() == "searching\n"
+            command.send_signal(number)
+            printed, told = end_of(command)
+        finally:
+            command.kill()
+    if number is signal.SIGTERM:
+        assert (command.returncode, told.splitlines()[-1]) == (143, "ended by the signal SIGTERM, before there was a result")
+    else:
+        assert (command.returncode, told.splitlines()[-1]) == (130, "interrupted: these are the best results so far")
+        assert "made for these times" in printed
+
+
+def printed_to(place: str, *arguments: str) -> tuple[int, str]:
+    """Run a command with its standard output in a file. Return its exit code and what it said."""
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+    line = f"{shlex.join([sys.executable, '-m', 'hybridlab', *arguments])} {place}"
+    done = subprocess.run(line, shell=True, stderr=subprocess.PIPE, text=True, env=environment, check=False)  # noqa: S602
+    return done.returncode, done.stderr
+
+
+@in_turn("arguments", [["--help"], ["schedules", "--devices", "4", "--microbatches", "8"]])
+def test_a_full_disk_for_the_output_is_told_in_a_sentence(arguments: Sequence[str]) -> None:
+    assert printed_to("> /dev/full", *arguments) == (2, "the output cannot be written: No space left on device\n")
+
+
+def test_an_output_that_nobody_reads_and_a_closed_input_end_without_a_traceback(times: Path) -> None:
+    code, told = printed_to("| true", "schedules", "--devices", "4", "--microbatches", "8")
+    assert (code, told) == (0, "")
+    code, told = printed_to("<&-", "rank", "-", "--microbatches", "4")
+    assert (code, told) == (2, "standard input is closed: give the name of a file\n")

@@ -1,13 +1,9 @@
 """Commands of ``hybridlab``: start, check, reveal and pack for students; release, grade and doctor for instructors."""
 
 import os
-import signal
-import sys
-from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing
 from dataclasses import replace
 from datetime import UTC, datetime
-from functools import wraps
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +15,19 @@ from hybridlab.course.checking.student import COURSE
 from hybridlab.course.grading.budget import Budget
 from hybridlab.course.grading.canvas import fill_canvas
 from hybridlab.course.grading.cases import secret_in
+from hybridlab.course.grading.command_line import (
+    DONE,
+    FAILED,
+    INTERRUPTED,
+    NEEDS_PERSON,
+    NO_SANDBOX,
+    json_option,
+    main,
+    print_results,
+    progress_on_terminal,
+    report_errors,
+    with_examples,
+)
 from hybridlab.course.grading.copies import pack, reveal, start
 from hybridlab.course.grading.doctor import examine, require_sandbox
 from hybridlab.course.grading.escaping import for_log
@@ -37,10 +46,6 @@ from hybridlab.course.grading.times import checked, read_check_times, times_repo
 from hybridlab.course.tasks import TASKS, Student
 from hybridlab.errors import HybridLabError
 
-DONE, FAILED, USAGE, NO_SANDBOX, NEEDS_PERSON, INTERRUPTED, TERMINATED = 0, 1, 2, 3, 4, 130, 143  # shells use 130 and 143, too
-EXIT_CODES = {"no-sandbox": NO_SANDBOX}  # the exit code for each error code; for all other error codes it is USAGE
-EXIT_CODES |= dict.fromkeys(("gate-failed", "deadlock", "device-failed", "device-gone", "device-hangs", "not-started"), FAILED)
-
 course_option = click.option("--course", default=COURSE, show_default=True, help="The name of the course. Students' tasks depend on it.")
 sandbox_option = click.option(
     "--sandbox",
@@ -51,47 +56,7 @@ sandbox_option = click.option(
 )
 
 
-def report_errors(command: Callable[..., int | None]) -> Callable[..., None]:
-    """Return a command that prints its errors as sentences. The return value of the function becomes the exit code."""
-
-    @wraps(command)
-    def run(*arguments: Any, **named: Any) -> None:
-        _leave_tidily_when_terminated()
-        try:
-            code = command(*arguments, **named) or DONE
-        except HybridLabError as why:
-            for line in str(why).splitlines():
-                click.echo(for_log(line, 2000), err=True)  # more characters than in reports, because the end of an error says what to do
-            code = EXIT_CODES.get(why.code or "", USAGE)
-        except KeyboardInterrupt:
-            click.echo("interrupted", err=True)
-            code = INTERRUPTED
-        sys.exit(code)
-
-    return run
-
-
-def _leave_tidily_when_terminated() -> None:
-    """Let SIGTERM raise SystemExit, so that temporary files are removed and workers are ended."""
-
-    def leave(number: int, frame: object) -> None:
-        sys.exit(TERMINATED)
-
-    with suppress(ValueError):  # only the main thread of a program can handle signals
-        signal.signal(signal.SIGTERM, leave)
-
-
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(package_name="hybridlab", prog_name="hybridlab")
-def main() -> None:
-    """Start, check, hand in and mark labs on hybrid parallel training. Make schedules for measured times.
-
-    Exit codes: 0 done; 1 a check or a condition failed; 2 the command or a file was not right; 3 there is no sandbox, and nothing was
-    graded; 4 a submission needs a person; 130 interrupted.
-    """
-
-
-@main.command("start")
+@main.command("start", epilog=with_examples("start lab02", "start lab02 --as ana --to labs"))
 @click.argument("lab")
 @click.option("--as", "student", default="", help="Your name in the course. It determines your own sizes and changes of tasks ('twists').")
 @click.option("--to", "folder", default=".", type=click.Path(path_type=Path), help="The folder for your copy.")
@@ -104,14 +69,15 @@ def start_lab(lab: str, student: str, folder: Path, course: str) -> None:
     click.echo(f"hybridlab check {path.name} tries your answers; hybridlab pack {path.name} makes the file that you hand in")
 
 
-@main.command("check")
+@main.command("check", epilog=with_examples("check lab02.ipynb", "check lab02.ipynb --times", "check lab02.ipynb --json"))
 @click.argument("notebook", type=click.Path(path_type=Path))
 @click.option("--lab", default="", help="The lab, if the notebook does not name its lab.")
 @click.option(
     "--times", is_flag=True, help="Keep the times of checks in a file beside the notebook. Print the minutes until a task passed."
 )
+@json_option
 @report_errors
-def check_notebook(notebook: Path, lab: str, times: bool) -> int:
+def check_notebook(notebook: Path, lab: str, times: bool, as_json: bool) -> int:
     """Check all answers in NOTEBOOK on public test cases, as the grader does. The command runs your code without a sandbox."""
     now = utc_now()  # before the check, because the time of the check itself is no work
     submission = read_submission(notebook)
@@ -119,7 +85,6 @@ def check_notebook(notebook: Path, lab: str, times: bool) -> int:
     kept = notebook.with_name(f"{notebook.stem}_times.csv")
     rows = read_check_times(kept) if times and kept.exists() else []
     student = Student(submission.student, submission.course or COURSE) if submission.student else None
-    click.echo(f"{spec.lab}, {f'for {student.name}' if student else 'with the sizes in the text'}, as it was saved last")
     marks: list[TaskMark] = []
     # no sandbox is needed, because students run their own code here
     with launcher("none") as local, progress_on_terminal(len(spec.tasks), "tasks") as advance:
@@ -127,24 +92,30 @@ def check_notebook(notebook: Path, lab: str, times: bool) -> int:
         for task in mark(submission.cells, spec, student, local.open, budget, lambda key: None):
             marks.append(task)
             advance(task.key)
-    for task in marks:
-        _show(task)
-    points, bonus = sum(task.points for task in marks), sum(task.points for task in marks if task.bonus)
-    of_them = f", {short_number(bonus)} of them bonus points," if bonus else ""
-    click.echo(f"{short_number(points)} of {spec.out_of} points{of_them} on public cases; hidden cases run at grading")
-    click.echo(budget.limits.promise)
-    if budget.near:
-        click.echo(budget.near)
     left = [task.key for task in marks if task.points < task.out_of and not task.bonus]
-    if left:
-        click.echo(f"not right yet: {', '.join(left)}; change them, save the notebook, and check again")
+    points, bonus = sum(task.points for task in marks), sum(task.points for task in marks if task.bonus)
+    if as_json:
+        whose = student.name if student else None
+        results = {"lab": spec.lab, "student": whose, "points": points, "bonus": bonus, "out_of": spec.out_of, "not_right_yet": left}
+        print_results(results | {"tasks": [_as_results(task) for task in marks]}, "", as_json)
     else:
-        click.echo(f"hybridlab pack {for_log(notebook.name)} makes the file that you hand in")
+        click.echo(f"{spec.lab}, {f'for {student.name}' if student else 'with the sizes in the text'}, as it was saved last")
+        for task in marks:
+            _show(task)
+        of_them = f", {short_number(bonus)} of them bonus points," if bonus else ""
+        click.echo(f"{short_number(points)} of {spec.out_of} points{of_them} on public cases; hidden cases run at grading")
+        click.echo(budget.limits.promise)
+        if budget.near:
+            click.echo(budget.near)
+        if left:
+            click.echo(f"not right yet: {', '.join(left)}; change them, save the notebook, and check again")
+        else:
+            click.echo(f"hybridlab pack {for_log(notebook.name)} makes the file that you hand in")
     if times:
         rows += checked(marks, now)
         write_check_times(kept, rows)
-        click.echo("\n".join(times_report(rows, marks, spec.lab)))
-        click.echo(f"{for_log(kept.name)} stays on this machine; you can hand it in if your course asks for it")
+        click.echo("\n".join(times_report(rows, marks, spec.lab)), err=as_json)
+        click.echo(f"{for_log(kept.name)} stays on this machine; you can hand it in if your course asks for it", err=as_json)
     return FAILED if left else DONE
 
 
@@ -153,7 +124,7 @@ def utc_now() -> datetime:
     return datetime.now(UTC)
 
 
-@main.command("reveal")
+@main.command("reveal", epilog=with_examples("reveal lab11.t4"))
 @click.argument("task")
 @click.option("--notebook", type=click.Path(path_type=Path), help="Your copy, if it is not lab11.ipynb or the like.")
 @report_errors
@@ -171,7 +142,7 @@ def reveal_cells(task: str, notebook: Path | None) -> None:
     click.echo(f"{text}\n\n{file}: the same as a notebook")
 
 
-@main.command("pack")
+@main.command("pack", epilog=with_examples("pack lab02.ipynb", "pack lab02.ipynb --to handed_in"))
 @click.argument("notebook", type=click.Path(path_type=Path))
 @click.option("--to", "folder", default=None, type=click.Path(path_type=Path), help="The folder for the new file.")
 @report_errors
@@ -181,7 +152,7 @@ def pack_notebook(notebook: Path, folder: Path | None) -> None:
     click.echo(f"{path}: {path.stat().st_size / 1000:,.0f} kB, ready to hand in")
 
 
-@main.command("release")
+@main.command("release", epilog=with_examples("release lab02 --out released", "release lab02 --out released --course autumn"))
 @click.argument("lab")
 @click.option("--out", required=True, type=click.Path(path_type=Path), help="The folder for the students' copy and its description.")
 @course_option
@@ -201,7 +172,14 @@ def release_lab(lab: str, out: Path, course: str, sandbox: str) -> None:
     click.echo(f"{out / (lab_name(lab) + '.ipynb')}: released")
 
 
-@main.command("grade")
+@main.command(
+    "grade",
+    epilog=with_examples(
+        "grade submissions/ --lab lab02 --out grades/",
+        "grade submissions/ --lab lab02 --out grades/ --canvas gradebook.csv",
+        "grade --explain submissions/lab02_ana.ipynb --out grades/",
+    ),
+)
 @click.argument("submissions", type=click.Path(path_type=Path), required=False)
 @click.option("--lab", default="", help="The lab, such as lab02.")
 @click.option("--out", default="grades", show_default=True, type=click.Path(path_type=Path), help="The folder for marks and feedback.")
@@ -213,6 +191,7 @@ def release_lab(lab: str, out: Path, course: str, sandbox: str) -> None:
 @click.option("--explain", type=click.Path(path_type=Path), help="Grade this one submission again with the seeds in the records in --out.")
 @course_option
 @sandbox_option
+@json_option
 @report_errors
 def grade_class(
     submissions: Path | None,
@@ -226,6 +205,7 @@ def grade_class(
     explain: Path | None,
     course: str,
     sandbox: str,
+    as_json: bool,
 ) -> int:
     """Mark all notebooks of a lab in the folder SUBMISSIONS. After an interruption, run the same command to mark the rest.
 
@@ -257,33 +237,35 @@ def grade_class(
         on_record = f"{len(marks)} of {counted(len(found), 'submission')}"
         click.echo(f"interrupted: {on_record} graded, on record and in the reports; the same command grades the others", err=True)
         return INTERRUPTED
-    code = _print_summary(marks, out)
+    _print_summary(marks, out, as_json)
     if canvas is not None:
         filled = fill_canvas(canvas, marks, out, column=column)
-        click.echo(f"{filled.path}: {counted(len(filled.filled), 'student')} in the column {for_log(filled.column)}")
+        click.echo(f"{filled.path}: {counted(len(filled.filled), 'student')} in the column {for_log(filled.column)}", err=as_json)
         for remark in filled.remarks:
-            click.echo(for_log(remark))
-    return code
+            click.echo(for_log(remark), err=as_json)
+    return NEEDS_PERSON if any(each.needs_person for each in marks) else DONE
 
 
-@main.command("doctor")
+@main.command("doctor", epilog=with_examples("doctor", "doctor --sandbox landlock --json"))
 @sandbox_option
+@json_option
 @report_errors
-def examine_sandbox(sandbox: str) -> int:
+def examine_sandbox(sandbox: str, as_json: bool) -> int:
     """Print whether this machine has a working sandbox, and what the sandbox prevents."""
     with launcher(sandbox) as workers:
         findings = []
         for finding in examine(workers):
             findings.append(finding)
+            if as_json:
+                continue
             known = " (Landlock leaves this open)" if finding.left_open else ""
             click.echo(f"{'yes' if finding.holds else 'no ' if known else 'NO '}  {finding.name}{known}")
             if finding.sentence:
                 click.echo(finding.sentence)
-    if all(finding.holds or finding.left_open for finding in findings):
-        click.echo("work can be graded here")
-        return DONE
-    click.echo("nothing can be graded here")
-    return NO_SANDBOX
+    sound = all(finding.holds or finding.left_open for finding in findings)
+    results = [{"name": each.name, "holds": each.holds, "left_open": each.left_open, "sentence": each.sentence} for each in findings]
+    print_results({"can_grade": sound, "findings": results}, f"{'work' if sound else 'nothing'} can be graded here", as_json)
+    return DONE if sound else NO_SANDBOX
 
 
 def _explain(path: Path, out: Path, sandbox: str) -> int:
@@ -319,6 +301,12 @@ def _replay(submission: Submission, known: Marks, workers: Launcher) -> int:
     return code
 
 
+def _as_results(task: TaskMark) -> dict[str, Any]:
+    """Return the mark of a task for --json."""
+    names = ("key", "title", "points", "out_of", "code", "bonus", "messages", "remarks")
+    return {name: getattr(task, name) for name in names}
+
+
 def _show(task: TaskMark) -> None:
     """Print the feedback of a task as a notebook shows it, followed by the points."""
     feedback = Feedback(task.points == task.out_of, (*task.messages, *task.remarks), task.key)
@@ -328,21 +316,14 @@ def _show(task: TaskMark) -> None:
         click.echo(" " * (len(line) - len(line.lstrip())) + for_log(line))
 
 
-def _print_summary(marks: list[Marks], out: Path) -> int:
-    """Print the points of each student, and return the exit code: NEEDS_PERSON if a person has to look at a submission."""
-    click.echo(f"{counted(len(marks), 'submission')} graded; see {out / 'grades.csv'} and the folder {out / 'feedback'}")
-    for each in sorted(marks, key=lambda each: each.student):
+def _print_summary(marks: list[Marks], out: Path, as_json: bool) -> None:
+    """Print the points of each student."""
+    ordered = sorted(marks, key=lambda each: each.student)
+    lines = [f"{counted(len(marks), 'submission')} graded; see {out / 'grades.csv'} and the folder {out / 'feedback'}"]
+    for each in ordered:
         points = f"{short_number(each.points)} of {short_number(each.out_of)}"
         question = f"  needs a person: {for_log(each.needs_person)}" if each.needs_person else ""
-        click.echo(f"  {for_log(each.student, 40):20} {points}{question}")
-    return NEEDS_PERSON if any(each.needs_person for each in marks) else DONE
-
-
-@contextmanager
-def progress_on_terminal(length: int, what: str) -> Iterator[Callable[[str], None]]:
-    """Yield a function that shows progress on standard error. The function shows nothing if standard error is not a terminal."""
-    if not sys.stderr.isatty():
-        yield lambda item: None
-        return
-    with click.progressbar(length=length, label=what, file=sys.stderr) as bar:
-        yield lambda item: bar.update(1)
+        lines.append(f"  {for_log(each.student, 40):20} {points}{question}")
+    names = ("student", "points", "out_of", "needs_person")
+    results = [{name: getattr(each, name) for name in names} for each in ordered]
+    print_results({"grades": out / "grades.csv", "submissions": results}, "\n".join(lines), as_json)

@@ -1,0 +1,126 @@
+"""The commands ``schedules`` and ``simulate``: what the known schedules need, and what an order of your own takes."""
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from hybridlab.commands.shared import (
+    FILE,
+    about_timeline,
+    costs_in,
+    csv_of,
+    per_option,
+    readable,
+    table_option,
+    text_table,
+    times_in,
+    trace_option,
+    unit_option,
+    write_text,
+    write_trace,
+)
+from hybridlab.costs import Costs
+from hybridlab.course.grading.command_line import json_option, main, print_results, report_errors, with_examples
+from hybridlab.schedule import Schedule
+from hybridlab.schedules import REGISTRY, build
+from hybridlab.simulation import simulate
+
+HEADS = {
+    "schedule": "schedule",
+    "chunks": "chunks",
+    "copies": "copies",
+    "peak": "peak",
+    "makespan": "makespan",
+    "idle": "idle",
+    "messages": "messages",
+}
+
+
+@main.command(
+    "schedules",
+    epilog=with_examples(
+        "schedules --devices 4 --microbatches 8",
+        "schedules --devices 8 --microbatches 32 --forward 10 --backward 20 --p2p 1 --csv schedules.csv",
+        "schedules --devices 4 --microbatches 8 --chunks 4 --json",
+    ),
+)
+@click.option("--devices", type=int, required=True, help="The number of devices.")
+@click.option("--microbatches", type=int, required=True, help="The number of microbatches.")
+@click.option("--chunks", type=int, help="Model chunks on each device. For each schedule, the fewest that it supports if left out.")
+@click.option("--forward", callback=times_in, default="1", show_default=True, help="Time of a forward; 10,15 for two devices.")
+@click.option("--backward", callback=times_in, default="2", show_default=True, help="Time of a backward.")
+@click.option("--p2p", type=float, default=0.0, show_default=True, help="Latency of a message.")
+@table_option
+@json_option
+@report_errors
+def show_schedules(devices: int, microbatches: int, chunks: int | None, table: Path | None, as_json: bool, **times: Any) -> None:
+    """Show all known schedules at one size, with their memory and their bubble.
+
+    The column copies has the copies of the weights, peak the most activations that a device holds, in microbatches, and idle the share of
+    time in which the devices are idle (the bubble).
+    """
+    costs, rows, left_out = Costs(**times), [], []
+    for name, family in REGISTRY.items():
+        number = family.fewest_chunks if chunks is None else chunks
+        refusal = family.refusal(devices, microbatches, number)
+        if refusal:
+            left_out.append({"schedule": name, "chunks": number, "reason": refusal})
+        else:
+            rows.append(_row(build(name, devices, microbatches, number), costs))
+    rows.sort(key=lambda row: (row["makespan"], row["peak"]))
+    shown = [row | {"idle": f"{row['bubble_ratio']:.1%}"} for row in rows]
+    lines = [text_table(shown, HEADS), *(f"{each['schedule']} is left out: {each['reason']}" for each in left_out)]
+    results = {"devices": devices, "microbatches": microbatches, "times": times, "schedules": rows, "left_out": left_out}
+    print_results(results, "\n".join(lines), as_json)
+    names = [name for name in HEADS if name != "idle"]
+    write_text(table, lambda: csv_of(rows, [*names, "bubble_ratio"]))
+
+
+def _row(schedule: Schedule, costs: Costs) -> dict[str, Any]:
+    """Return the row of a schedule."""
+    timeline = simulate(schedule, costs)
+    return {
+        "schedule": schedule.name,
+        "chunks": schedule.chunks,
+        "copies": schedule.copies,
+        "peak": float(timeline.peak_activations.max()),
+        "makespan": float(timeline.makespan),
+        "bubble_ratio": float(timeline.bubble_ratio),
+        "messages": int(schedule.messages.sum()),
+    }
+
+
+@main.command(
+    "simulate",
+    epilog=with_examples(
+        "simulate orders.csv times.csv",
+        "simulate orders.csv times.csv --trace trace.json",
+        "simulate orders.csv times.csv --per stage --unit ms --json",
+    ),
+)
+@click.argument("order", type=FILE)
+@click.argument("times", type=FILE)
+@per_option
+@unit_option
+@trace_option
+@json_option
+@report_errors
+def simulate_order(order: Path, times: Path, per: str | None, unit: str | None, trace: Path | None, as_json: bool) -> None:
+    """Simulate the orders in the CSV file ORDER with the times in the CSV file TIMES.
+
+    ORDER has a line of operations for each device, as schedule --csv and torch.distributed.pipelining write it. TIMES is as for the command
+    rank.
+    """
+    costs = costs_in(times, per, unit)
+    timeline = simulate(Schedule.from_csv(readable(order)), costs)
+    about = about_timeline(timeline)
+    rows = [
+        {"device": str(device), "busy": float(busy), "idle": float(idle), "peak": float(peak)}
+        for device, (busy, idle, peak) in enumerate(zip(about["busy"], about["idle"], about["peak_activations"], strict=True))
+    ]
+    unit_text = f" {timeline.unit}" if timeline.unit else ""
+    lines = [f"makespan {timeline.makespan:.6g}{unit_text}, idle {timeline.bubble_ratio:.1%}"]
+    lines += [text_table(rows, {"device": "device", "busy": f"busy{unit_text and ',' + unit_text}", "idle": "idle", "peak": "peak"})]
+    print_results(about, "\n".join(lines), as_json)
+    write_trace(trace, timeline)
