@@ -52,6 +52,18 @@ def test_the_simulation_is_about_as_long_and_the_schedule_made_is_shorter(page: 
     assert names["made"].to_csv() in printed
 
 
+def test_the_order_made_for_the_trace_ran_in_torch_and_was_shorter_as_predicted(page: tuple[dict[str, Any], str]) -> None:
+    names, printed = page
+    step, better = names["step"], names["better"]
+    predicted = [simulate(ran.schedule, names["costs"]).makespan for ran in (step, better)]
+    assert printed.count(" measured ") == 2
+    assert better.schedule.orders != step.schedule.orders
+    assert better.peak_activations.max() <= 4
+    assert better.makespan / step.makespan == pytest.approx(predicted[1] / predicted[0], rel=0.05)
+    assert predicted[0] < step.makespan < 1.15 * predicted[0]
+    assert predicted[1] < better.makespan < 1.15 * predicted[1]
+
+
 def command(*arguments: object) -> Result:
     return hybridlab("trace", *arguments)
 

@@ -91,10 +91,13 @@ def test_a_batch() -> None:
 
 @in_turn("again", [copy.copy, copy.deepcopy, lambda value: pickle.loads(pickle.dumps(value))])  # noqa: S301 - our own bytes
 def test_spans_cannot_be_changed(again: Callable[[Any], Any]) -> None:
-    start = np.array([3.0])
-    spans = again(Spans(np.array([OPTIMISER]), np.array([0]), start, np.array([5.0])))
+    start, end = np.array([3.0]), np.array([5.0])
+    view = end[:]
+    view.setflags(write=False)
+    spans = again(Spans(np.array([OPTIMISER]), np.array([0]), start, view))
     start += 7
-    assert spans.start.tolist() == [3]
+    end += 7
+    assert (spans.start.tolist(), spans.end.tolist()) == ([3], [5])
     assert spans.to_rows() == UPDATE.to_rows()
     for name in ("kind", "device", "start", "end", "nbytes", "row"):
         with pytest.raises(ValueError, match="read-only"):

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from hybridlab import Timeline, build
+from hybridlab import Costs, Schedule, Timeline, build, schedule_for
 
 ROOT = Path(__file__).resolve().parents[2]
 STEPS = 6
@@ -43,6 +43,7 @@ class Run(NamedTuple):
 RUNS = [
     Run("", "zb-v", 4, 2, 8, "tests/data/torch_trace_rank{1}.json.gz", {}),
     Run("", "1f1b", 4, 1, 8, "book/your_trace/rank{1}.json.gz", {}),
+    Run("", "better", 4, 1, 8, "book/your_trace/better/rank{1}.json.gz", {}),  # what the page makes for the times of the run above
     Run("GPipe", "gpipe", 3, 1, 4, CLASS, GPIPE),
     Run("1F1B", "1f1b", 4, 1, 6, CLASS, WORDS),
     Run("Interleaved1F1B", "interleaved", 2, 2, 4, CLASS, {}),
@@ -88,7 +89,7 @@ def stage_of(scale: float) -> Any:
     return Stage()
 
 
-def run_rank(rank: int, run: Run, folder: str) -> None:
+def run_rank(rank: int, run: Run, orders: str, folder: str) -> None:
     """Train two steps to warm up, and record the next ones."""
     import torch
     import torch.distributed as dist
@@ -97,10 +98,10 @@ def run_rank(rank: int, run: Run, folder: str) -> None:
 
     torch.set_num_threads(1)
     dist.init_process_group("gloo", init_method=f"file://{folder}/meet", rank=rank, world_size=run.ranks)
-    order = build(run.ours, run.ranks, run.microbatches, run.chunks)
+    order = Schedule.parse(orders)
     mine = [stage for stage in range(order.stages) if order.device_of[stage] == rank]
     last = order.stages - 1
-    scales = [1.5 if run.ours == "1f1b" and stage == last else 1 / order.chunks for stage in mine]
+    scales = [1.5 if run.ours in ("1f1b", "better") and stage == last else 1 / order.chunks for stage in mine]
     stages = [PipelineStage(stage_of(scale), stage, last + 1, torch.device("cpu")) for scale, stage in zip(scales, mine, strict=True)]
     if run.torch_class == "1F1B":  # it gives its operations no ranges of their own
         stages[0].forward_one_chunk = record_function("forward_one_chunk")(stages[0].forward_one_chunk)
@@ -119,6 +120,14 @@ def run_rank(rank: int, run: Run, folder: str) -> None:
         place.mkdir(exist_ok=True)
         profiler.export_chrome_trace(str(place / f"rank{rank}.json"))
     dist.destroy_process_group()
+
+
+def order_of(run: Run) -> Schedule:
+    """Return the order of a run: a schedule of the registry, or the one that the page makes for the times of its trace."""
+    if run.ours != "better":
+        return build(run.ours, run.ranks, run.microbatches, run.chunks)
+    costs = Costs.from_timeline(Timeline.from_chrome_trace(ROOT / "book/your_trace"))
+    return schedule_for(costs, microbatches=run.microbatches, memory=run.ranks)
 
 
 def runtime_of(run: Run, stages: list[Any], orders: str, file: Path) -> Any:
@@ -169,7 +178,7 @@ def main() -> None:
 
     for run in [run for run in RUNS if not sys.argv[1:] or run.name in sys.argv[1:]]:
         with tempfile.TemporaryDirectory() as folder:
-            mp.start_processes(run_rank, args=(run, folder), nprocs=run.ranks, start_method="spawn")
+            mp.start_processes(run_rank, args=(run, str(order_of(run)), folder), nprocs=run.ranks, start_method="spawn")
             steps = [Path(folder) / f"step{step}" for step in range(STEPS)]
             best = min(steps, key=lambda step: Timeline.from_chrome_trace(step, **run.read).makespan)
             for rank in range(run.ranks):
