@@ -148,9 +148,12 @@ def test_the_times_of_an_own_program_are_a_timeline() -> None:
 
 def test_a_timeline_keeps_its_own_times() -> None:
     start, end = np.array([0.0, 1.0]), np.array([1.0, 3.0])
-    timeline = Timeline(ONE, start, end)
+    view = end[:]
+    view.setflags(write=False)  # the view cannot be written, but its numbers can change
+    timelines = Timeline(ONE, start, end), Timeline(ONE, start, view)
     end += 1
-    assert timeline.makespan == 3
+    assert [each.makespan for each in timelines] == [3, 3]
+    timeline = timelines[0]
     whole = np.array([1, 3])
     whole.setflags(write=False)
     assert Timeline(ONE, start, whole).end.dtype == np.float64, "an array that is not copied has the right type"
