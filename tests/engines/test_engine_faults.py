@@ -498,15 +498,16 @@ def has_board(pid: int) -> bool:
         return False
 
 
-FOR_EVER = ("--engine", "mpi", "--stages", 2, "--microbatches", 2, "--forward", 100_000)
+FOR_EVER = ("--engine", "mpi", "--devices", 2, "--microbatches", 2, "--forward", 100_000)
 
 
 def test_an_interrupt_and_the_end_of_the_launcher_end_all_ranks_of_this_run_and_no_others(mark: str) -> None:
-    with command(*FOR_EVER) as one, command(*FOR_EVER) as other:
-        wait_for_ranks(mark, 4)
+    with command(*FOR_EVER) as one, command(*FOR_EVER, "--devices", 1) as two, command(*FOR_EVER) as other:
+        wait_for_ranks(mark, 5)
         one.send_signal(signal.SIGINT)
-        _, told = end_of(one)
-        assert (one.returncode, told.splitlines()[-1]) == (130, "interrupted")
+        two.send_signal(signal.SIGTERM)  # as Slurm and timeout do
+        assert (end_of(one)[1].splitlines()[-1], one.returncode) == ("interrupted", 130)
+        assert (end_of(two)[1].splitlines()[-1], two.returncode) == ("ended by the signal SIGTERM, before there was a result", 143)
         assert len(wait_for_ranks(mark, 2)) == 2, "the other run goes on"
         [living] = Path(tempfile.gettempdir()).iterdir()
         with Group("mpi", 1):
@@ -554,7 +555,7 @@ def called(*arguments: object) -> Any:
 
 
 def test_the_command_prints_the_measured_step_and_the_losses_of_a_training() -> None:
-    done = called("--stages", 2, "--microbatches", 4, "--replicas", 2, "--train", "--steps", 2)
+    done = called("--devices", 2, "--microbatches", 4, "--replicas", 2, "--train", "--steps", 2)
     assert done.exit_code == 0, done.output
     assert "1f1b" in done.stdout
     assert "2 x 2 ranks, engine threads" in done.stdout
@@ -562,6 +563,6 @@ def test_the_command_prints_the_measured_step_and_the_losses_of_a_training() -> 
 
 
 def test_a_full_disk_for_the_trace_is_told_in_a_sentence() -> None:
-    done = called("--stages", 1, "--microbatches", 1, "--trace", "/dev/full")
+    done = called("--devices", 1, "--microbatches", 1, "--trace", "/dev/full")
     assert (done.exit_code, done.stderr.splitlines()[-1]) == (2, "/dev/full cannot be written: No space left on device")
     assert "measured" in done.stdout, "the result is not lost"

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import command_line
 import pytest
 from cases import in_turn
 from command_line import end_of, hybridlab, json_of
@@ -184,6 +185,13 @@ def test_every_help_has_examples_that_can_be_called(name: str) -> None:
         program, called, *arguments = shlex.split(line.partition(" < ")[0])
         assert (program, called) == ("hybridlab", name)
         command.make_context(name, arguments)
+
+
+def test_every_test_of_the_command_line_refuses_a_traceback() -> None:
+    helper = Path(command_line.__file__)
+    assert [path.name for path in helper.parent.rglob("test_*.py") if "CliRunner" in path.read_text(encoding="utf-8")] == [
+        Path(__file__).name
+    ]
 
 
 FILES_ONLY = {"start", "pack", "reveal", "release"}  # these commands make files for people
