@@ -165,13 +165,14 @@ def _candidates(ranks: Sequence[Rank], asked: Asked) -> Iterator[Schedule]:
 
 def _contradiction(rank: Rank, order: Sequence[Op], schedule: Schedule, steps: int) -> Contradiction | None:
     """Return the first event of a rank that is not the operation of the schedule's order at its place. None if all events agree."""
-    runs = f"{schedule.name} with {counted(schedule.microbatches, 'microbatch')}"
+    runs = f"{schedule.name} on {counted(schedule.devices, 'rank')} with {counted(schedule.microbatches, 'microbatch')}"
     for place, each in enumerate(rank.slices):
         op = order[place % len(order)] if place < steps * len(order) else None
         if op is None or op.kind is not each.kind:
             wanted = "ends before it" if op is None else f"runs {op} there, {op.words}"
             where = f"event {place} of {rank.label} is {each.name!r}, {_article(each.kind)}"
-            return Contradiction(each.start, f"{where}, but {runs} {wanted}: is this the schedule of the job?")
+            advice = "is this the schedule of the job, and are these the ranks of one pipeline?"
+            return Contradiction(each.start, f"{where}, but {runs} {wanted}: {advice}")
     missing = steps * len(order) - len(rank.slices)
     if missing > 0:
         op, end = order[len(rank.slices) % len(order)], max((each.end for each in rank.slices), default=0.0)

@@ -93,6 +93,11 @@ class Recording:
         return about.get("rank") if isinstance(about, dict) else None
 
     @property
+    def has_operators(self) -> bool:
+        """Whether torch.profiler has recorded operators in this file."""
+        return bool(self._operators)
+
+    @property
     def base(self) -> int | None:
         """The time, in ns since 1970, at which the clock of the file is 0. None if the file does not say it."""
         base = self.about.get("baseTimeNanoseconds")

@@ -139,7 +139,7 @@ class Timeline(Frozen):
         - A trace of a program that writes stage and microbatch into the names of its events. ``pattern`` says which events are operations.
         - A trace of a program whose events say only forward or backward, such as ``forward_step`` of Megatron-LM, or torch's own
           Schedule1F1B and ScheduleGPipe. ``events`` names the events, and ``schedule`` says which operation each of them is: event n of a
-          rank is operation n of its device. All events are checked against the schedule.
+          rank is operation n of its device. The kinds of all events are checked against the schedule.
 
         Devices have the numbers of the ranks if all files state their ranks (``distributedInfo.rank``, or a group ``device``). If not,
         device 0 is the rank that runs the first stage, device 1 the next rank that microbatch 0 visits forward, and so on. Names of files

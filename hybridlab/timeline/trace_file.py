@@ -44,8 +44,10 @@ def parts_of(path: Paths, pattern: Any, events: Any, schedule: Any, step: Any, n
     recordings = [Recording(file, find) for file in files]
     if len(files) == 1 and compiled is None and kinds is None and OWN in _other_data(recordings[0]):
         return Parts(*read_own_trace(OwnTrace(files[0])))  # the file is read again, because OwnTrace needs other events
-    if not any(recording.slices for recording in recordings):
-        raise HybridLabError(_nothing_found(recordings, compiled, kinds), "no-operations")
+    # Without stages in the names, nothing would show that the operations of a whole rank are missing.
+    empty = [recording for recording in recordings if not recording.slices]
+    if len(empty) == len(files) or (kinds is not None and empty):
+        raise HybridLabError(_nothing_found(empty, compiled, kinds), "no-operations")
     ranks = _ranks_of(recordings)
     if asked is None:
         ranks = _in_device_order(ranks)
@@ -194,6 +196,10 @@ def _nothing_found(recordings: Sequence[Recording], pattern: re.Pattern[str] | N
         wanted = "has the name " + " or ".join(short_repr(each.pattern) for each in events.values())
     where = recordings[0].name if len(recordings) == 1 else f"these {len(recordings)} files"
     advice = f"Please give a pattern with the groups kind, stage and microbatch, or events with a schedule, as in {EXAMPLE}"
+    if not others and all(recording.has_operators for recording in recordings):
+        advice = (
+            'Please give operations ranges in the job, as in record_function("forward_step"): torch\'s Schedule1F1B has none of its own'
+        )
     return f"no event in {where} {wanted}. Names of events that can be operations: {names}. {advice}"
 
 

@@ -459,6 +459,9 @@ def test_the_first_event_that_contradicts_the_schedule_is_named(tmp_path: Path) 
     no(good, "hanayo", "contradicts-schedule", "hanayo")
     no(good, "zb-h1", "contradicts-schedule", "'backward_step'", "1I0")
     no(good, "1f1b", "no-ranks", "shift_clocks", shift_clocks=True)
+    files = [written(tmp_path, [each for each in good if each["pid"] == pid], f"{pid}.json") for pid in (50, 47, 44)]
+    with refusal("no-operations", "44.json", "'forward_step'"):
+        Timeline.from_chrome_trace(files, events=STEPS, schedule="gpipe")
 
 
 # Clocks
@@ -528,6 +531,8 @@ def test_only_names_that_can_be_operations_are_listed(tmp_path: Path) -> None:
     listed.append(event("a/b.py(7): train_backward", 0, 1, cat="python_function"))
     with refusal("no-operations", "operations: 'fwd 0', 'bwd 7', 'train_backward', 'data'. Please", 'schedule="1f1b"'):
         read(tmp_path, left_out + listed)
+    with refusal("no-operations", "none", "record_function", "Schedule1F1B"):
+        read(tmp_path, left_out)
 
 
 def test_files_of_other_profilers_are_named_with_the_command_that_converts_them(tmp_path: Path) -> None:
