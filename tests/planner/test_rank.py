@@ -2,6 +2,9 @@
 
 import csv
 import io
+import re
+from collections.abc import Callable
+from itertools import count
 from typing import Any
 
 import pytest
@@ -11,11 +14,18 @@ from hypothesis import strategies as st
 from misuse import outcome, usual_or_junk
 from profiles import examples
 
-from hybridlab import REGISTRY, Costs, HybridLabError, Schedule, build, rank, simulate
-from hybridlab.automatic import Ranking
+from hybridlab import REGISTRY, Costs, HybridLabError, Memory, Schedule, build, formulas, rank, simulate
+from hybridlab.automatic import Ranking, search
+from hybridlab.automatic import ranking as ranking_module
 from hybridlab.bound import lower_bound
 
 COSTS = Costs(forward=[10, 12, 10, 11], backward=[20, 24, 21, 22], p2p=1)
+
+
+@pytest.fixture(autouse=True)
+def few_policies(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A ranking without effort then takes less time. Tests of the search itself are in another file."""
+    monkeypatch.setattr(search, "FIRST_POLICIES", 60_000)
 
 
 @examples(40)
@@ -39,6 +49,7 @@ def test_every_schedule_is_ranked_or_refused_and_the_best_comes_first(forward: l
         assert below == sorted(below, reverse=True)
     for each in ranking.refused:
         sizes = (len(forward), microbatches, each.chunks)
+        assert each.schedule is None or simulate(each.schedule, costs).peak_activations.max() > (memory or 0)
         assert REGISTRY[each.name].refusal(*sizes) or each.refusal.startswith("it holds ")
 
 
@@ -79,7 +90,7 @@ def test_own_schedules_and_chunks_are_ranked() -> None:
 def test_the_table_prints_and_exports() -> None:
     ranking = rank(COSTS, 8, memory=4, seconds=0)
     printed = repr(ranking).splitlines()
-    assert printed[0].split() == ["schedule", "makespan,", "ms", "over", "bound", "peak", "idle", "messages"]
+    assert printed[0].split() == ["schedule", "makespan,", "ms", "over", "bound", "copies", "peak", "idle", "messages"]
     assert len({len(line) for line in printed[: 1 + len(ranking)]}) == 1
     rows = list(csv.DictReader(io.StringIO(ranking.to_csv())))
     assert [float(row["makespan"]) for row in rows] == [each.makespan for each in ranking]
@@ -87,13 +98,132 @@ def test_the_table_prints_and_exports() -> None:
     assert "ms" not in repr(rank(Costs(forward=[1, 2], backward=2, unit=None), 2, seconds=0)).splitlines()[0]
 
 
-def test_the_figure_has_every_schedule_and_the_bound() -> None:
-    ranking = rank(COSTS, 8, memory=4, seconds=0)
+def test_the_figure_has_every_name_and_the_bound_and_marks_two_copies() -> None:
+    ranking = rank(COSTS, 8, memory=6, seconds=0)
     figure = ranking.plot(title="for my times")
-    for each in ranking:
-        assert each.title in figure.alt_text
+    assert all(each.name in figure.alt_text for each in ranking)
+    assert {each.name for each in ranking if each.copies == 2} == {"chimera", "dualpipe"}
+    assert "chimera, 2 copies: " in figure.alt_text
+    assert "made for these times: " in figure.alt_text
+    assert sum(word in figure.alt_text for word in ("interleaved-zb, 2 chunks: ", "interleaved-zb, 3 chunks: ")) == 1, "the shortest one"
     assert "The lower bound is" in figure.alt_text
     assert any(line.get_gid() == "bound" for axes in figure.axes for line in axes.lines)
+
+
+def test_all_numbers_of_chunks_are_timed_and_agree_with_the_closed_form() -> None:
+    ranking = rank(Costs(forward=10, backward=20), 8, devices=4, most_chunks=6, seconds=0)
+    makespans = {each.chunks: each.makespan for each in ranking if each.name == "interleaved"}
+    assert makespans == {chunks: pytest.approx(formulas.interleaved_makespan(4, 8, chunks, 10, 20)) for chunks in range(2, 7)}
+    assert {each.chunks for each in ranking if each.name == "hanayo"} == {2, 4, 6}
+    assert {each.chunks for each in ranking if each.name == "1f1b"} == {1}
+    of_stages = rank(Costs(forward=[1] * 12, backward=2, per="stage"), 8, devices=4, seconds=0)
+    assert {each.title for each in of_stages} == {"interleaved, 3 chunks", "looped-bfs, 3 chunks", "interleaved-zb, 3 chunks"}
+
+
+def test_without_effort_further_numbers_of_chunks_are_left_out_and_it_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ranking_module, "FIRST_ENTRIES", 0)
+    ranking = rank(COSTS, 8, seconds=0)
+    assert "hanayo, 4, 6 and 8 chunks, is left out: the effort did not suffice: give more seconds" in repr(ranking)
+
+
+def test_the_curve_of_bounds_is_computed_when_it_is_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+    monkeypatch.setattr(ranking_module, "bounds_at", lambda *arguments: asked.append(arguments))
+    ranking = rank(COSTS, 8, seconds=0)
+    assert (repr(ranking) != "", ranking.to_csv() != "", asked) == (True, True, [])
+
+
+def test_bytes_leave_less_room_for_two_copies_of_the_weights() -> None:
+    memory = Memory("80GB", activation="10GB", weights="20GB")  # room for 6 microbatches, and for 4 beside two copies
+    ranking = rank(COSTS, 16, memory, seconds=0)
+    peaks = {copies: max(each.peak for each in ranking if each.copies == copies) for copies in (1, 2)}
+    assert peaks == {1: 6, 2: 4}
+    why = {each.name: each.refusal for each in ranking.refused}
+    assert why["dualpipe"] == "it holds 5 activations on device 0, more than 4 beside 2 copies of the weights"
+    plain = rank(COSTS, 16, 6, seconds=0)
+    assert {each.title: each.makespan for each in plain if each.copies == 1} == {
+        each.title: each.makespan for each in ranking if each.copies == 1
+    }
+    full = rank(COSTS, 16, Memory(80, activation=10, weights=40), ["chimera", "1f1b"], seconds=0)
+    assert [(each.name, each.refusal) for each in full.refused] == [
+        ("chimera", "memory must hold at least 1 microbatch on every device, and with 2 copies of the weights it holds 0")
+    ]
+
+
+def test_a_memory_that_is_no_limit_is_said() -> None:
+    said = "the memory is no limit: each device has room for 80 microbatches, and a step has 8"
+    assert rank(COSTS, 8, 80, "1f1b", seconds=0).notes == (said,)
+    assert repr(rank(COSTS, 8, [80, 90, 100, 80], "1f1b", seconds=0)).count(said) == 1
+    assert rank(COSTS, 8, [80, 7, 80, 80], "1f1b", seconds=0).notes == ()
+
+
+def test_a_part_that_is_freed_early_is_named_where_it_matters_and_counted() -> None:
+    costs = Costs(forward=[10] * 4, backward=20, weight_share=0.6, p2p=5)
+    (note,) = rank(costs, 12, 3, "1f1b", seconds=0).notes
+    assert note.startswith(
+        "if your engine frees a part of an activation early, say so: with held_after=0.5 a schedule with 2 chunks takes "
+    )
+    freed = rank(costs, 12, 3, held_after=0.5, seconds=0)
+    made = {each.chunks: each.makespan for each in freed if each.summary}
+    assert f" takes {made[2]:.6g} instead of " in note
+    assert freed.notes == ()
+    assert all(each.bound <= each.makespan * (1 + 1e-9) and each.peak <= 3 + 1e-9 for each in freed)
+    own = Schedule.parse("0F0 0I0 0F1 0I1 0W0 0W1", name="mine")
+    peaks = [
+        [
+            each.peak
+            for each in rank(Costs(forward=1, backward=2), 2, 1.5, own, devices=1, held_after=held, seconds=0)
+            if each.name == "mine"
+        ]
+        for held in (1, 0.25)
+    ]
+    assert peaks == [[], [1.25]], "it fits only if weight gradients hold a part of an activation"
+    below = dict(freed.bounds)
+    assert below[1.0] <= dict(rank(costs, 12, 3, "1f1b", seconds=0).bounds)[1.0]
+
+
+def test_where_the_published_rates_need_it_a_part_that_is_freed_early_is_named() -> None:
+    """ZB-2p with the times of 6.2B (arXiv 2401.10241, Tables 5 and 9): 0.29 % of the device's time, and 6 % with whole activations."""
+    costs = Costs(forward=[29.718] * 8, backward=49.371, weight_share=19.927 / 49.371, p2p=0.527)
+    (note,) = rank(costs, 24, 16, "zb-h2", seconds=0).notes
+    spans = [float(number) for number in re.findall(r"a device with 1 chunk needs at most ([\d.]+) instead of ([\d.]+)", note)[0]]
+    work = 24 * (29.718 + 49.371)
+    assert [round(1 - work / span, 3) for span in spans] == [0.003, 0.061]
+
+
+def interrupted_once(of: Callable[..., Any], after: int) -> Callable[..., Any]:
+    """Return a function that raises one KeyboardInterrupt at call number ``after``, and otherwise calls ``of``."""
+    calls = count()
+
+    def stopped(*arguments: Any, **named: Any) -> Any:
+        if next(calls) == after:
+            raise KeyboardInterrupt
+        return of(*arguments, **named)
+
+    return stopped
+
+
+@in_turn("module, name, after", [(search, "greedy", 0), (search, "candidate_of", 30), (ranking_module, "simulate", 3)])
+def test_one_interrupt_ends_the_ranking_and_it_is_said(module: Any, name: str, after: int) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, name, interrupted_once(getattr(module, name), after))
+        ranking = rank(COSTS, 8, memory=4, seconds=1)
+    assert ranking.interrupted
+    assert "an interrupt ended the ranking: this is what was known" in repr(ranking)
+    searched = [each.chunks for each in ranking if each.summary]
+    if module is search:
+        assert searched == [1]
+        assert "made for these times, 2 chunks is left out: an interrupt ended the ranking before this search" in repr(ranking)
+    else:
+        assert searched == [2, 1]
+        assert len(ranking) == 5, "three of the registry, and two of the searches"
+
+
+def test_a_second_interrupt_reaches_the_caller(monkeypatch: pytest.MonkeyPatch) -> None:
+    for module, name in ((search, "greedy"), (ranking_module, "simulate")):
+        monkeypatch.setattr(module, name, interrupted_once(getattr(module, name), 0))
+    with pytest.raises(KeyboardInterrupt):
+        rank(COSTS, 8, memory=4, seconds=1)
 
 
 @in_turn(
@@ -106,6 +236,10 @@ def test_the_figure_has_every_schedule_and_the_bound() -> None:
         ({"schedules": [3]}, "wrong-type", "not 3"),
         ({"seconds": -1}, "negative", "seconds"),
         ({"microbatches": 0}, "too-small", "microbatches"),
+        ({"most_chunks": 0}, "too-small", "most_chunks"),
+        ({"held_after": 2}, "out-of-range", "from 0 to 1, not 2"),
+        ({"memory": "80GB"}, "not-a-number", "Memory('80GB', activation='1.9GB')"),
+        ({"memory": Memory("80GB", activation="1GB", weights="80GB")}, "too-small", "beside the weights it holds 0"),
     ],
 )
 def test_what_cannot_be_ranked_is_refused(arguments: dict[str, Any], code: str, words: str) -> None:
