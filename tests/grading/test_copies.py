@@ -428,11 +428,15 @@ def test_start_writes_a_copy_and_never_overwrites(tmp_path: Path) -> None:
     assert path == tmp_path / "new/folder/lab02.ipynb"
     assert json.loads(path.read_bytes()) == student_copy("lab02", "ana")
     assert b"\r" not in path.read_bytes()
+    about = path.with_name("AGENTS.md")
+    assert "Explain, ask back, and do not solve." in about.read_text(encoding="utf-8")
     path.write_text("my work", encoding="utf-8")
+    about.write_text("my teacher's own rules", encoding="utf-8")
     with refusal("exists-already", "lab02.ipynb", "--to"):
         start("lab02", path.parent)
     assert path.read_text(encoding="utf-8") == "my work"
     read = read_submission(start("lab03", path.parent, "ana", "nn"))
+    assert about.read_text(encoding="utf-8") == "my teacher's own rules"
     assert (read.student, read.course, read.lab) == ("ana", "nn", "lab03")
     assert [cell.task for cell in read.cells if cell.task] == [f"lab03.t{number}" for number in range(1, 8)]
 

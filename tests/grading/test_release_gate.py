@@ -154,7 +154,7 @@ def test_a_lab_is_released_with_its_copy_and_its_description(tmp_path: Path, mon
     said = hybridlab("release", "2", "--out", tmp_path, secret=None)
     assert said.exit_code == 0, said.output
     assert [line.rpartition(": ")[0] for line in said.stdout.splitlines()] == [*GATES, str(tmp_path / "lab02.ipynb")]
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["lab02.ipynb", "lab02.json"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["AGENTS.md", "lab02.ipynb", "lab02.json"]
     about = json.loads((tmp_path / "lab02.json").read_text())
     assert (about["lab"], about["points"], [task["key"] for task in about["tasks"]]) == ("lab02", 15, list(lab_spec("lab02").stubs))
     assert [task["key"] for task in about["tasks"] if task["bonus"]] == ["lab02.t3", "lab02.t4", "lab02.t5"]

@@ -16,7 +16,7 @@ import numpy as np
 from hybridlab.checks import counted
 from hybridlab.course.checking.checking import check_with
 from hybridlab.course.grading.budget import Budget
-from hybridlab.course.grading.copies import student_copy
+from hybridlab.course.grading.copies import student_copy, tell_assistants
 from hybridlab.course.grading.labs import reference
 from hybridlab.course.grading.launch import Launcher
 from hybridlab.course.grading.marking import NOT_GRADED, mark
@@ -111,6 +111,7 @@ def release(lab: str, out: Path, launcher: Launcher, course: str, tell: Tell = l
     }
     write_whole(out / f"{lab}.ipynb", json.dumps(copy, indent=1, ensure_ascii=False) + "\n")
     write_whole(out / f"{lab}.json", json.dumps(about, indent=1) + "\n")
+    tell_assistants(out)
     return tried
 
 
