@@ -45,8 +45,13 @@ class Action(NamedTuple):
 def read_actions(text: Any) -> tuple[Action, ...]:
     """Return the actions of one entry of a rank's list: one action, or several messages that start together.
 
-    Raise an error if a part of ``text`` is not an action, or if an operation is joined with another action.
+    Raises
+    ------
+    HybridLabError
+        A part of ``text`` is not an action, or an operation is joined with another action.
 
+    Examples
+    --------
     >>> read_actions("send 1F2 to 2 and receive 2B0 from 2")
     (Action(verb='send', op='1F2', peer=2), Action(verb='receive', op='2B0', peer=2))
     """
@@ -79,9 +84,18 @@ def _read_action(text: Any) -> Action:
 def inputs_from_others(schedule: Schedule) -> dict[str, str]:
     r"""Return, for each operation that needs a message, the operation on another device whose output the message brings.
 
+    Raises
+    ------
+    HybridLabError
+        ``schedule`` is not a Schedule.
+
+    Examples
+    --------
     >>> from hybridlab.schedule import Schedule
     >>> inputs_from_others(Schedule.parse("0F0 0B0\n1F0 1B0"))
     {'0B0': '1B0', '1F0': '0F0'}
     """
+    if not isinstance(schedule, Schedule):
+        raise HybridLabError(f"inputs_from_others takes a Schedule of one pipeline, not {short_repr(schedule)}", "not-a-schedule")
     rows = np.flatnonzero(schedule.crosses).tolist()
     return {str(schedule.ops[row]): str(schedule.ops[schedule.source[row]]) for row in rows}

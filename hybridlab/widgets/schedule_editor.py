@@ -30,8 +30,8 @@ class ScheduleEditor(View):
     r"""A text field for a schedule. The view shows the timeline of the schedule, its faults and the reached goals.
 
     The page itself checks and simulates each text, so the view works without a running kernel. The trait ``text`` has one line for each
-    device and changes with every key. Python can observe and set ``text``. If the text is not a schedule, ``schedule`` and ``timeline``
-    raise an error.
+    device, in any form that :meth:`Schedule.parse` reads, such as the CSV that "Save CSV" writes. It changes with every key. Python can
+    observe and set ``text``. If the text is not a schedule, ``schedule`` and ``timeline`` raise an error.
 
     Parameters
     ----------

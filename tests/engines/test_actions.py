@@ -72,6 +72,8 @@ def test_inputs_from_others_are_those_of_the_schedule() -> None:
     for op in schedule.ops:
         others = {str(each) for each in schedule.needs(op) if device[str(each)] != device[str(op)]}
         assert ({needs[str(op)]} if str(op) in needs else set()) == others
+    with refusal("not-a-schedule", "None"):
+        inputs_from_others(None)  # type: ignore[arg-type]
 
 
 def joined_line(orders: list[str], needs: dict[str, str], rank: int) -> list[str]:

@@ -23,9 +23,10 @@ def small(**changes: Any) -> ScheduleEditor:
 
 def test_the_text_is_a_schedule_with_a_timeline() -> None:
     editor = small(forward=[1, 3], backward=2, p2p=0.5)
-    editor.text = TWO
-    assert editor.schedule == Schedule.parse(TWO, name="yours")
-    assert editor.timeline.makespan == 9  # worked out by hand: 1 + 0.5 + 3 + 2 + 0.5 + 2
+    for text in (TWO, "0F0,0B0\n1F0,1B0\n", 'sep=;\r\n"0F0";"0B0"\r\n"1F0";"1B0";\r\n'):
+        editor.text = text
+        assert editor.schedule == Schedule.parse(TWO, name="yours")
+        assert editor.timeline.makespan == 9  # worked out by hand: 1 + 0.5 + 3 + 2 + 0.5 + 2
     assert editor.timeline.unit == "ms"
 
 

@@ -153,6 +153,8 @@ BY_HAND = [
     *(f"0F0 {each}" for each in ODD),
     "0F0 0F3 0B0 0B3",
     "0F0 0F1 0B0 0B1\n1F0 (1B0;1F1) 1B1",
+    "0F0,0F1,0B0,0B1\n1F0,(1F1;1B0)OVERLAP_F_B,1B1\n",
+    '0F0;0F1;0B0;0B1\n"1F0";"(1F1;1B0)OVERLAP_F_B";"1B1"\n',
     "0F0 " + "x" * 58,
     "0F0 " + "x" * 59,
 ]
