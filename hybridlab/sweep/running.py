@@ -43,7 +43,9 @@ def checked_executor(executor: Any) -> Workers | None:
     return executor  # type: ignore[no-any-return]
 
 
-def run_jobs(work: Sequence[Job], rows: Sequence[int], executor: Workers | None, progress: bool | None) -> list[Outcome]:
+def run_jobs(
+    work: Sequence[Job], rows: Sequence[int], executor: Workers | None, progress: bool | None, store: Callable[[int, list[Results]], None]
+) -> list[Outcome]:
     """Return the outcome of every job, in the order of the jobs.
 
     Parameters
@@ -55,6 +57,8 @@ def run_jobs(work: Sequence[Job], rows: Sequence[int], executor: Workers | None,
         The executor that runs the jobs. None runs them in this process, one after the other.
     progress : bool or None
         As for :func:`with_progress`.
+    store : callable
+        Called with the index and the results of each job that has finished, at once.
 
     Raises
     ------
@@ -72,6 +76,8 @@ def run_jobs(work: Sequence[Job], rows: Sequence[int], executor: Workers | None,
         """Store each outcome, and yield its number of rows with results."""
         for place, outcome in steps:
             outcomes[place] = outcome
+            if not isinstance(outcome, str):
+                store(place, outcome)
             yield 0 if isinstance(outcome, str) else rows[place], None
 
     # closing cancels the waiting jobs after an interrupt
@@ -115,6 +121,9 @@ def _run_elsewhere(work: Sequence[Job], executor: Workers) -> Steps:
                 refusal = _reason(why)
                 break
             waiting[place] = future
+            if not callable(getattr(future, "add_done_callback", None)):
+                message = f"the futures of {type(executor).__name__} have no add_done_callback, so a sweep cannot wait for them"
+                raise HybridLabError(f"{message}: on Slurm, take executorlib's SlurmClusterExecutor or MPIPoolExecutor", "wrong-type")
             # the default value binds ``place`` of this iteration of the loop
             future.add_done_callback(lambda future, place=place: done.put((place, future)))
         submitted = len(waiting)

@@ -1,5 +1,6 @@
 """The function ``sweep``, which simulates schedules at every point of a grid of sizes and costs, and its table ``Sweep``."""
 
+import os
 import warnings
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
@@ -11,7 +12,8 @@ from hybridlab.checks import counted, each_of, item_of, known_name, short_repr, 
 from hybridlab.errors import HybridLabError
 from hybridlab.schedules import REGISTRY, known_schedule
 from hybridlab.sweep.grid import SIZES, Row, column_names, settings
-from hybridlab.sweep.jobs import Run, Size, batches_of, group_into_jobs
+from hybridlab.sweep.jobs import Results, Run, Size, batches_of, group_into_jobs
+from hybridlab.sweep.keeping import Keeper
 from hybridlab.sweep.query import accepted_values, refuse_impossible
 from hybridlab.sweep.running import INTERRUPTED, NOT_RUN, Workers, checked_executor, run_jobs
 from hybridlab.tables import Tabular
@@ -182,6 +184,7 @@ def sweep(
     *,
     unit: str | None = "ms",
     executor: Workers | None = None,
+    keep: str | os.PathLike[str] | None = None,
     progress: bool | None = None,
 ) -> Sweep:
     """Return a table with the results of every schedule at every point of a grid, one row for each schedule and point.
@@ -203,6 +206,10 @@ def sweep(
         An executor that runs the sweep in other processes: a ``ProcessPoolExecutor``, an ``MPIPoolExecutor`` of mpi4py, a ``Client`` of
         Dask, or another object whose ``submit`` returns a future. The table does not depend on the executor. A worker process knows only
         the schedules that are registered in its imported modules.
+    keep : str or path, optional
+        A CSV file for the rows. Each row is added when it has results. If the program is stopped or killed, the same call goes on: it reads
+        the file and runs the other rows. At the end, the file is ``table.to_csv()`` without the rows that did not run. Delete the file
+        when a schedule of your own has changed.
     progress : bool, optional
         True shows a progress bar immediately (needs tqdm), and False never shows a progress bar. None shows a progress bar after five
         seconds if tqdm is installed.
@@ -223,8 +230,9 @@ def sweep(
     ------
     HybridLabError
         A name is unknown, costs are wrong, or the grid cannot be read. The grid has separate lists for two of forward, backward and
-        weight_share, which can mean pairs or all combinations. ``executor`` is not an executor. The function finds these faults before it
-        runs a job. Later, this error means that the executor could not run a single job.
+        weight_share, which can mean pairs or all combinations. ``executor`` is not an executor. ``keep`` has rows of another sweep. The
+        function finds these faults before it runs a job. Later, this error means that the executor could not run a single job, or that the
+        rows cannot be written.
 
     Examples
     --------
@@ -238,11 +246,14 @@ def sweep(
     unit_of_time(unit)
     rows = settings(_schedule_columns(schedules, given), grid)
     columns = ("schedule", *SIZES, *(name for name in given if name not in SIZES))
+    arguments = [tuple(row[name] for name in columns) for row in rows]
+    keeper = None if keep is None else Keeper(keep, (*columns, *RESULTS), unit)
+    results: list[Values | None] = [None] * len(rows) if keeper is None else keeper.known(arguments)  # filled in the order of the jobs
     costs = [name for name in COSTS if name in given]
     places_of: dict[Size, list[int]] = {}
     for place, row in enumerate(rows):
-        places_of.setdefault((row["schedule"], row["devices"], row["microbatches"], row["chunks"]), []).append(place)
-    results: list[Values] = [()] * len(rows)  # filled in the order of the jobs
+        if results[place] is None:
+            places_of.setdefault((row["schedule"], row["devices"], row["microbatches"], row["chunks"]), []).append(place)
     runs: list[Run] = []
     places_of_run: list[list[int]] = []
     for size, places in places_of.items():
@@ -257,16 +268,23 @@ def sweep(
     jobs = group_into_jobs(runs)
     work = [[runs[index] for index in job] for job in jobs]
     counts = [sum(len(places_of_run[index]) for index in job) for job in jobs]
-    for job, outcome in zip(jobs, run_jobs(work, counts, executor, progress), strict=True):
+
+    def store(number: int, outcome: list[Results]) -> None:
+        """Store the results of a job, and add its rows to the file."""
+        places = list(chain.from_iterable(places_of_run[index] for index in jobs[number]))
+        for place, of_row in zip(places, chain.from_iterable(outcome), strict=True):
+            results[place] = (*of_row, None)
+        if keeper is not None:
+            keeper.add(arguments[place] + (results[place] or ()) for place in places)
+
+    for job, outcome in zip(jobs, run_jobs(work, counts, executor, progress, store), strict=True):
         if isinstance(outcome, str):
             for place in chain.from_iterable(places_of_run[index] for index in job):
                 results[place] = (None, None, None, None, outcome)
-            continue
-        for index, of_run in zip(job, outcome, strict=True):
-            for place, of_row in zip(places_of_run[index], of_run, strict=True):
-                results[place] = (*of_row, None)
-    values = (tuple(row[name] for name in columns) + found for row, found in zip(rows, results, strict=True))
+    values = (row + (found or ()) for row, found in zip(arguments, results, strict=True))
     table = Sweep((*columns, *RESULTS), tuple(values), unit)
+    if keeper is not None:
+        keeper.finish(row for row in table.values if not str(row[-1]).startswith(NOT_RUN))
     _warn_of_failures(table)
     return table
 

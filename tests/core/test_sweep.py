@@ -2,12 +2,14 @@
 
 import copy
 import pickle
+import subprocess
 import sys
 import types
 from collections.abc import Callable
 from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from contextlib import nullcontext
 from itertools import count, product
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -543,6 +545,130 @@ def test_without_tqdm_only_a_bar_that_was_asked_for_is_missed(monkeypatch: pytes
     assert len(sweep("gpipe", GRID)) == 8
     with refusal("not-installed", "pip install tqdm"):
         sweep("gpipe", GRID, progress=True)
+
+
+# Rows that are kept
+
+
+def test_a_kept_sweep_is_its_csv_and_runs_nothing_twice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    grid = {**GRID, "devices": [2, 3], "note": ["a, b", None], "forward": [[1, 2.5]], "microbatches": [3, 4]}
+    grid = {**grid, "devices": 2}
+    table = sweep(["interleaved", "1f1b"], grid, keep=tmp_path / "rows.csv")
+    assert table == sweep(["interleaved", "1f1b"], grid)
+    assert (tmp_path / "rows.csv").read_text() == table.to_csv()
+    monkeypatch.setattr(jobs, "simulate_many", None)
+    assert sweep(["interleaved", "1f1b"], {**grid, "backward": 2, "p2p": [0.0, 0.5]}, keep=str(tmp_path / "rows.csv")) == table
+
+
+def test_a_sweep_whose_file_was_cut_anywhere_goes_on(tmp_path: Path) -> None:
+    file = tmp_path / "rows.csv"
+    table = sweep("gpipe", {**GRID, "note": ['two\n"lines"']}, keep=file)
+    text = file.read_text()
+    for length in {*range(0, len(text), 7), *range(len(text) - 20, len(text))}:
+        file.write_text(text[:length])
+        assert sweep("gpipe", {**GRID, "note": ['two\n"lines"']}, keep=file) == table, text[:length]
+        assert file.read_text() == text
+    assert [path.name for path in tmp_path.iterdir()] == ["rows.csv"]
+
+
+def test_a_killed_sweep_has_kept_the_jobs_that_had_finished(tmp_path: Path) -> None:
+    program = f"""
+import os
+from hybridlab import sweep
+from hybridlab.sweep import jobs
+seen, real = [], jobs.simulate_many
+def simulate_many(runs):
+    seen.append(runs)
+    if len(seen) == 3:
+        os.kill(os.getpid(), 9)
+    return real(runs)
+jobs.CELLS, jobs.simulate_many = 1, simulate_many
+sweep("gpipe", {GRID}, keep="rows.csv")
+"""
+    killed = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, check=False)
+    assert killed.returncode == -9, killed.stderr
+    whole = sweep("gpipe", GRID)
+    _, *rows = (tmp_path / "rows.csv").read_text().splitlines()
+    assert rows == whole.to_csv().splitlines()[1:3]
+    assert sweep("gpipe", GRID, keep=tmp_path / "rows.csv") == whole
+
+
+def test_rows_that_did_not_run_are_not_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(jobs, "CELLS", 1)
+    with pytest.warns(RuntimeWarning, match="have no results"):
+        table = sweep("gpipe", GRID, executor=Failing(lambda place: place > 2, BrokenExecutor("gone")), keep=tmp_path / "rows.csv")
+    kept = Sweep(table.columns, tuple(row for row in table.values if row[-1] is None))
+    assert (tmp_path / "rows.csv").read_text() == kept.to_csv()
+    assert len(kept) == 3
+    assert sweep("gpipe", GRID, keep=tmp_path / "rows.csv") == sweep("gpipe", GRID)
+
+
+@in_turn(
+    "schedules, change, unit, words",
+    [
+        ("gpipe", {"devices": 2}, "ms", "row devices 4"),
+        ("1f1b", {}, "ms", "row schedule gpipe"),
+        ("gpipe", {"forward": 1.5}, "ms", "row forward 1.0"),
+        ("gpipe", {"note": 1}, "ms", "columns note"),
+        ("gpipe", {}, "s", "unit ms s"),
+        ("gpipe", {}, None, "unit ms None"),
+    ],
+)
+def test_rows_of_another_sweep_are_refused_and_stay(
+    schedules: str, change: dict[str, Any], unit: str | None, words: str, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    file = tmp_path_factory.mktemp("kept") / "rows.csv"
+    sweep("gpipe", GRID, keep=file)
+    before = file.read_text()
+    with refusal("does-not-fit", *words.split()):
+        sweep(schedules, {**GRID, **change}, unit=unit, keep=file)
+    assert file.read_text() == before
+
+
+@in_turn(
+    "text, words",
+    [
+        ("a letter", "columns"),
+        ("schedule;devices\n", "columns"),
+        ("\0" * 200, "columns"),
+        ("HEAD1,2,3\ngpipe,2\n", "line 2 3 cells"),
+        ("HEADgpipe,2,4,1,1.0,2.0,0,fast,1,1,1,,ms\n", "fast"),
+    ],
+)
+def test_a_file_that_is_no_sweep_is_refused_and_stays(text: str, words: str, tmp_path_factory: pytest.TempPathFactory) -> None:
+    file = tmp_path_factory.mktemp("kept") / "rows.csv"
+    text = text.replace("HEAD", sweep("gpipe", GRID).to_csv().splitlines()[0] + "\n")
+    file.write_text(text)
+    with refusal("does-not-fit", str(file), *words.split()):
+        sweep("gpipe", GRID, keep=file)
+    assert file.read_text() == text
+
+
+@in_turn(
+    "keep, code, words",
+    [
+        (3, "wrong-type", "keep 3"),
+        (b"rows.csv", "wrong-type", "keep"),
+        ("a\0.csv", "wrong-type", "keep"),
+        ("rows.parquet", "unknown-format", "'rows.csv' 'rows.parquet' to_pandas()"),
+        ("no/folder/rows.csv", "not-written", "no/folder/rows.csv"),
+        ("", "unknown-format", "'rows.csv'"),
+    ],
+)
+def test_a_place_that_cannot_keep_rows_is_refused(keep: Any, code: str, words: str) -> None:
+    with refusal(code, *words.split()):
+        sweep("gpipe", GRID, keep=keep)
+
+
+def test_an_executor_whose_futures_cannot_tell_their_end_is_refused() -> None:
+    """submitit has such futures."""
+
+    class Submits:
+        def submit(self, function: Any, *arguments: Any) -> Any:
+            return types.SimpleNamespace(result=lambda: function(*arguments), cancel=lambda: None)
+
+    with refusal("wrong-type", "Submits", "add_done_callback", "SlurmClusterExecutor"):
+        sweep("gpipe", GRID, executor=Submits())
 
 
 # Bad input
