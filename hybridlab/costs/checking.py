@@ -44,12 +44,12 @@ def _all_times(given: dict[str, Any]) -> dict[str, Floats]:
     if all(type(value) in MOST and 0 <= value <= MOST[type(value)] for value in given.values()):  # plain numbers
         column = readonly(np.array(list(given.values()), dtype=np.float64))
         return dict(zip(given, column[:, None], strict=True))
-    arrays = {name: np.atleast_1d(numbers(value, name)) for name, value in given.items()}
+    arrays = {name: np.atleast_1d(readonly(numbers(value, name))) for name, value in given.items()}
     flat = np.concatenate([array.ravel() for array in arrays.values()])
     if not ((flat >= 0) & (flat <= LONGEST)).all():  # false for NaN too
         for name, value in given.items():
             times(value, name)  # raises for the first wrong argument
-    return {name: readonly(array) for name, array in arrays.items()}
+    return arrays
 
 
 def _ambiguous(name: str, value: Any, shape: tuple[int, ...]) -> str:
@@ -137,11 +137,9 @@ def _size_of(axis: str, lengths: dict[str, int], between: Floats | None) -> int 
     if between is not None and axis == "device":
         lengths["p2p_between"] = devices_joined(between)
     if len(set(lengths.values())) > 1:
-        message = ", ".join(f"{name} {length}" for name, length in lengths.items())
-        raise HybridLabError(
-            f"the last axes are for {PLURAL[axis]} and must have equal lengths, but have: {message}; for settings use an axis before the last",
-            "does-not-fit",
-        )
+        message = f"the last axes are for {PLURAL[axis]} and must have equal lengths, but have: "
+        message += ", ".join(f"{name} {length}" for name, length in lengths.items())
+        raise HybridLabError(f"{message}; for settings use an axis before the last", "does-not-fit")
     return size
 
 

@@ -36,7 +36,8 @@ def ordered_actions(schedule: Schedule) -> list[list[str]]:
     The order is that of ``_add_send_recv`` in torch.distributed.pipelining. Go through the devices again and again, one operation each.
     If the source of a device's next operation is already in a list, append this operation to the list of the device. Then append the send
     of its output to the same list, and at once the receive to the list of the device that needs the output. So all lists have the messages
-    in one common order, and no device waits for ever.
+    in one common order, and no device waits for ever. The runtime of torch first adds other actions, such as REDUCE_GRAD. With
+    several chunks on a device, this can change the order of the last messages of a step.
 
     Parameters
     ----------

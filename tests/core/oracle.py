@@ -13,6 +13,7 @@ from fractions import Fraction
 from itertools import pairwise
 from math import lcm
 from types import MappingProxyType
+from typing import Any
 
 from hybridlab import Costs, Schedule
 
@@ -39,17 +40,18 @@ class Setting:
     """The costs of one setting in plain numbers.
 
     A time is that of one microbatch on one device, for all chunks of the device together, or that of one microbatch in one stage, if the
-    times are ``per`` "stage". A message takes ``p2p``. If there is a matrix ``between``, a message takes the value in the sender's row and
+    times are ``per`` "stage". With "microbatch", each microbatch has a time. With a pair of words, each device or stage has a row with a
+    time for each microbatch. A message takes ``p2p``. If there is a matrix ``between``, a message takes the value in the sender's row and
     the receiver's column instead.
     """
 
-    forward: tuple[float, ...]
-    backward: tuple[float, ...]
-    share: tuple[float, ...]
+    forward: tuple[Any, ...]
+    backward: tuple[Any, ...]
+    share: tuple[Any, ...]
     p2p: float
     overlap: float = 0.0
     between: tuple[tuple[float, ...], ...] | None = None
-    per: str = "device"
+    per: str | tuple[str, str] = "device"
 
     def costs(self) -> Costs:
         return Costs(
@@ -78,7 +80,17 @@ class Setting:
 
     def takes(self, node: Node, device: int, chunks: int) -> Fraction:
         """Return the time of an operation alone."""
-        return self.duration(node[0], device, chunks) if self.per == "device" else self.duration(node[0], node[1], 1)
+        kind, stage, microbatch = node
+        if self.per == "device":
+            return self.duration(kind, device, chunks)
+        if self.per == "stage":
+            return self.duration(kind, stage, 1)
+        rows = (self.forward, self.backward, self.share)
+        if self.per != "microbatch":
+            place = stage if "stage" in self.per else device
+            rows = tuple(values[place] for values in rows)  # type: ignore[assignment]
+        one = Setting(*((values[microbatch],) for values in rows), 0)  # type: ignore[arg-type]
+        return one.duration(kind, 0, 1 if "stage" in self.per else chunks)
 
 
 def uniform(
@@ -231,3 +243,96 @@ def peaks(orders: Orders, chunks: int) -> list[Fraction]:
                 held.remove((stage, microbatch))
         result.append(Fraction(most, chunks))
     return result
+
+
+# Messages that keep their order: a second simulation, from moment to moment
+
+Doing = tuple[str, tuple[Node, ...], int]  # "run", "send" or "receive"; the operations; the other device, or -1
+Lists = list[list[list[Doing]]]  # for each device its entries; the messages of one entry start together
+
+
+def lists_in_order(orders: Orders, together: Mapping[Node, Node] = MappingProxyType({})) -> Lists:
+    """Return the list of each device by the rule of torch: a send and its receive are written down when the operation is."""
+    home = where(orders)
+    stages = 1 + max(stage for _, stage, _ in home)
+    reader = {needed: node for node in home for needed in inputs(node, stages, home) if home[needed] != home[node]}
+    left = [[node for node in order if together.get(node, ("X", 0, 0))[0] != "F"] for order in orders]  # a pair stands at its forward
+    lists: Lists = [[] for _ in orders]
+    written: set[Node] = set()
+    while any(left):
+        for device, order in enumerate(left):
+            turn = (order[0], together[order[0]]) if order and order[0] in together else tuple(order[:1])
+            if not turn or not written.issuperset(needed for node in turn for needed in inputs(node, stages, home)):
+                continue
+            order.pop(0)
+            written.update(turn)
+            lists[device].append([("run", turn, -1)])
+            for node in turn:
+                if node in reader:
+                    lists[device].append([("send", (node,), home[reader[node]])])
+                    lists[home[reader[node]]].append([("receive", (node,), device)])
+    return lists
+
+
+def lists_in_words(lists: Lists) -> list[list[str]]:
+    words = {"run": "run {}", "send": "send {} to {}", "receive": "receive {} from {}"}
+    return [
+        [" and ".join(words[verb].format(f"{ops[0][1]}{ops[0][0]}{ops[0][2]}", peer) for verb, ops, peer in entry) for entry in entries]
+        for entries in lists
+    ]
+
+
+def run_lists(
+    lists: Lists, setting: Setting, chunks: int, blocking: bool, together: Mapping[Node, Node] = MappingProxyType({})
+) -> dict[Node, Span] | None:
+    """Return the start and end of every operation, or None if devices wait for ever.
+
+    At each moment, everything starts that can start. Then the clock goes to the next end.
+    """
+    every = [(device, number, doing) for device, entries in enumerate(lists) for number, entry in enumerate(entries) for doing in entry]
+    home = {node: device for device, _, (verb, ops, _) in every if verb == "run" for node in ops}
+    stages = 1 + max(stage for _, stage, _ in home)
+    ends: dict[tuple[int, Doing], Fraction] = {}  # what has started, and when it ends
+    spans: dict[Node, Span] = {}
+    now = Fraction(0)
+
+    def over(device: int, doing: Doing) -> bool:
+        return ends.get((device, doing), now + 1) <= now
+
+    def all_over(device: int, number: int, verbs: tuple[str, ...]) -> bool:
+        return all(over(device, doing) for entry in lists[device][:number] for doing in entry if doing[0] in verbs)
+
+    def next_of_link(device: int, doing: Doing) -> bool:
+        line = [each for entry in lists[device] for each in entry if (each[0], each[2]) == (doing[0], doing[2])]
+        return all(over(device, each) for each in line[: line.index(doing)])
+
+    def starts(device: int, number: int, doing: Doing) -> bool:
+        verb, ops, peer = doing
+        if (device, doing) in ends:
+            return False
+        if verb == "run":
+            needed = {each for node in ops for each in inputs(node, stages, home) if home[each] != device}
+            arrived = all(over(device, ("receive", (each,), home[each])) for each in needed)
+            return arrived and all_over(device, number, ("run", "send", "receive") if blocking else ("run",))
+        if verb == "receive":
+            return False  # it starts with its send
+        other: Doing = ("receive", ops, device)
+        place = next(place for place, entry in enumerate(lists[peer]) if other in entry)
+        both = ((device, number, doing), (peer, place, other))
+        return all(all_over(at, each, ("run", "send", "receive")) and next_of_link(at, one) for at, each, one in both)
+
+    while True:
+        able = [each for each in every if starts(*each)]
+        for device, _, (verb, ops, peer) in able:
+            if verb == "run":
+                saved = Fraction(setting.overlap) * min(setting.takes(node, device, chunks) for node in ops) if len(ops) > 1 else 0
+                end = now + sum(setting.takes(node, device, chunks) for node in ops) - saved
+                spans |= dict.fromkeys(ops, (now, end))
+                ends[device, (verb, ops, peer)] = end
+            else:
+                ends[device, (verb, ops, peer)] = ends[peer, ("receive", ops, device)] = now + Fraction(setting.hop(device, peer))
+        later = [end for end in ends.values() if end > now]
+        if later and not (able and now in ends.values()):
+            now = min(later)
+        elif not able:
+            return spans if len(ends) == len(every) else None

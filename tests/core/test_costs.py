@@ -109,6 +109,30 @@ def test_costs_keep_copies_that_nobody_can_change(values: list[float]) -> None:
         for field in (changed.forward, changed.backward, changed.weight_gradient, changed.p2p):
             with pytest.raises(ValueError, match="read-only"):
                 field[...] = 0
+            with pytest.raises(ValueError, match="WRITEABLE"):
+                field.setflags(write=True)
+
+
+@in_turn("chunks, code", [(0, "too-small"), (-1, "too-small"), (None, "not-a-whole-number"), (1.5, "not-a-whole-number")])
+def test_numbers_refuse_what_table_refuses(chunks: object, code: str) -> None:
+    for method in (Costs(forward=1, backward=4).numbers, lambda each: Costs(forward=1, backward=4).table(2, each)):
+        with refusal(code, "chunks"):
+            method(chunks)
+
+
+@in_turn(
+    "forward, backward, code",
+    [
+        ("", [1], "not-a-number"),
+        ([1], None, "not-a-number"),
+        ([float("nan")], [1], "not-finite"),
+        ([1], [-1], "negative"),
+        ([1, 2], [1, 2, 3], "does-not-fit"),
+    ],
+)
+def test_times_of_pairs_are_checked(forward: object, backward: object, code: str) -> None:
+    with refusal(code):
+        Costs(forward=1, backward=4).together(forward, backward)  # type: ignore[arg-type]
 
 
 @in_turn("kind", ["f", "X", "", "FB", None, 0, [], ["F"]])
@@ -163,6 +187,41 @@ def test_costs_are_equal_if_all_their_values_are() -> None:
     others = [Costs(**values | change) for change in changes]  # type: ignore[arg-type]
     assert all(costs != other for other in others)
     assert len({costs, *others}) == 1 + len(others)
+
+
+@in_turn(
+    "one, other",
+    [
+        ({"forward": [1, 2], "backward": 3}, {"forward": [1, 2], "backward": [3, 3]}),
+        ({"forward": [1, 2], "weight_share": 0.5}, {"forward": [1, 2], "weight_share": [0.5, 0.5]}),
+        ({"forward": [[1], [2]]}, {"forward": [[1], [2]], "p2p": [[0], [0]]}),
+        ({"forward": [[1, 1], [2, 2]], "backward": [2, 3]}, {"forward": [[1], [2]], "backward": [[2, 3], [2, 3]]}),
+        (
+            {"forward": [[1, 2]] * 3, "per": ("stage", "microbatch"), "weight_share": [[0.5]] * 3},
+            {"forward": [[1, 2]] * 3, "per": ("stage", "microbatch")},
+        ),
+        ({"forward": [1.0], "unit": "s"}, {"forward": 1, "unit": "s"}),
+    ],
+)
+def test_costs_are_equal_if_they_give_the_same_times(one: dict[str, object], other: dict[str, object]) -> None:
+    first, second = Costs(**({"backward": 2} | one)), Costs(**({"backward": 2} | other))  # type: ignore[arg-type]
+    assert first == second
+    assert hash(first) == hash(second)
+
+
+@in_turn(
+    "one, other",
+    [
+        ({"forward": 1}, {"forward": [1, 1]}),  # for any number of devices, and for two
+        ({"forward": [1, 1]}, {"forward": [1, 1, 1]}),
+        ({"forward": [1, 1]}, {"forward": [[1, 1]]}),
+        ({"forward": [1, 1]}, {"forward": [1, 1], "per": "stage"}),
+        ({"forward": [1, 1], "per": "microbatch"}, {"forward": [1, 1]}),
+        ({"forward": [[1], [2]], "per": ("device", "microbatch")}, {"forward": [1, 2], "per": ("device", "microbatch")}),
+    ],
+)
+def test_costs_for_other_devices_differ_even_if_their_numbers_agree(one: dict[str, object], other: dict[str, object]) -> None:
+    assert Costs(backward=1, **one) != Costs(backward=1, **other)  # type: ignore[arg-type]
 
 
 @in_turn("other", [None, 1, "costs", (1, 2), object()])
