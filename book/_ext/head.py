@@ -1,5 +1,7 @@
 """What search engines, previews of shared links and browsers read of a page: a description, a card, the page's address, its icons.
 
+`llms.txt` names every page with one sentence, for programs that answer questions about the site (llmstxt.org).
+
 Some of it needs the address of the published site: the setting `baseurl` of `_config.yml`, or the environment variable HYBRIDLAB_SITE,
 which comes first. Without an address these parts are left out: the canonical link, the picture of the card, and `sitemap.xml`.
 """
@@ -9,7 +11,7 @@ from __future__ import annotations
 import os
 import re
 import shutil
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from html import escape, unescape
 from itertools import takewhile
 from pathlib import Path
@@ -114,6 +116,22 @@ def robots(address: str) -> str:
     return "User-agent: *\nAllow: /\n" + (f"Sitemap: {address}sitemap.xml\n" if address else "")
 
 
+def in_order(pages: Mapping[str, Iterable[str]], first: str) -> list[str]:
+    """Return the names of pages as a reader meets them. ``pages`` has the pages that each page lists.
+
+    >>> in_order({"intro": ["start", "labs"], "labs": ["lab01"]}, "intro")
+    ['intro', 'start', 'labs', 'lab01']
+    """
+    return list(dict.fromkeys([first, *(name for listed in pages.get(first, ()) for name in in_order(pages, listed))]))
+
+
+def for_models(cards: Iterable[Card]) -> str:
+    """Return the file with every page in one line: its title, its address and its description. The first card is that of the first page."""
+    first, *others = cards
+    lines = [f"- [{card.title}]({card.address}): {card.description}" for card in (first, *others)]
+    return "\n".join([f"# {first.site}", "", f"> {first.description}", "", "## Pages", "", *lines, ""])
+
+
 def take_address(app: Sphinx, config: Config) -> None:
     """Store the site's address where Sphinx looks for it when it writes the canonical links."""
     config.html_baseurl = site_address(config)
@@ -134,7 +152,7 @@ def add_tags(app: Sphinx, pagename: str, templatename: str, context: dict[str, A
 
 
 def write_files(app: Sphinx, failed: Exception | None) -> None:
-    """Write what is asked for at the top of the site: `robots.txt`, `sitemap.xml`, `favicon.ico`."""
+    """Write what is asked for at the top of the site: `robots.txt`, `sitemap.xml`, `llms.txt`, `favicon.ico`."""
     if failed or app.builder.format != "html":
         return
     site, address = Path(app.outdir), app.config.html_baseurl
@@ -142,6 +160,12 @@ def write_files(app: Sphinx, failed: Exception | None) -> None:
     (site / "sitemap.xml").unlink(missing_ok=True)
     if address:
         (site / "sitemap.xml").write_text(sitemap(f"{address}{name}.html" for name in app.env.found_docs), encoding="utf-8")
+    title = app.config.html_title or app.config.project
+    cards = [
+        Card(app.env.titles[name].astext(), description(app.env.get_doctree(name)), f"{address}{name}.html", "", title)
+        for name in in_order(app.env.toctree_includes, app.config.root_doc)
+    ]
+    (site / "llms.txt").write_text(for_models(cards), encoding="utf-8")
     shutil.copy(site / "_static" / ICONS["icon"], site)
 
 

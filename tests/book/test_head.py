@@ -95,6 +95,9 @@ def test_with_an_address_pages_tell_it(tmp_path: Path) -> None:
     listed = [each.text for each in ET.parse(site / "sitemap.xml").iter() if each.tag.endswith("}loc")]  # noqa: S314  # our own file
     assert listed == [f"{ADDRESS}index.html", f"{ADDRESS}part/two.html"]
     assert (site / "robots.txt").read_text(encoding="utf-8").endswith(f"\nSitemap: {ADDRESS}sitemap.xml\n")
+    text = (site / "llms.txt").read_text(encoding="utf-8")
+    assert text.startswith("# Course\n\n> One sentence & more.")
+    assert text.splitlines()[-1] == f"- [Two]({ADDRESS}part/two.html): A page < & >."
     assert f'<base href="{ADDRESS}">' in (site / "404.html").read_text(encoding="utf-8")
 
 
@@ -108,6 +111,9 @@ def test_without_an_address_what_needs_it_is_left_out(tmp_path: Path) -> None:
     assert not (site / "sitemap.xml").exists()
     assert "Sitemap" not in (site / "robots.txt").read_text(encoding="utf-8")
     assert "<base " not in (site / "404.html").read_text(encoding="utf-8")
+    links = re.findall(r"^- \[.+\]\((.+)\): .+$", (site / "llms.txt").read_text(encoding="utf-8"), flags=re.MULTILINE)
+    assert links == ["index.html", "part/two.html"]
+    assert all((site / link).is_file() for link in links)
     assert (site / "favicon.ico").is_file()
 
 

@@ -70,6 +70,13 @@ def test_no_two_pages_have_the_same_description(site: Path) -> None:
     assert [description for description, pages in told.items() if pages > 1] == []
 
 
+def test_the_list_for_programs_has_every_page_once_with_its_sentence(site: Path) -> None:
+    lines = [re.fullmatch(r"- \[(.+)\]\((\S+)\): (.+)", line) for line in text_of(site, "llms.txt").splitlines() if line.startswith("- ")]
+    assert all(lines)
+    names = ["/".join(line[2].split("/")[-2:]) for line in lines if line]
+    assert sorted(names) == sorted(name for name in page_names() if name.startswith(("book/", "labs/")))
+
+
 def test_the_list_for_search_engines_has_every_page_that_a_reader_looks_for(site: Path) -> None:
     robots = text_of(site, "robots.txt")
     if not (site / "sitemap.xml").exists():
