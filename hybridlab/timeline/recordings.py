@@ -17,7 +17,7 @@ from hybridlab.schedule import Kind, Op
 from hybridlab.timeline.events import OTHER_ENDINGS, Event, read_events
 
 Paths = str | PathLike[str] | Iterable[str | PathLike[str]]
-Track = tuple[Any, Any]  # process and thread of an event: its pid and tid
+Track = tuple[Any, ...]  # process and thread of an event: its pid and tid
 
 MICROSECOND = 1.0  # times in files are rounded, so times that differ by less than this count as equal
 LONGEST_PATH = 4096  # characters; the longest path that Linux allows
@@ -87,10 +87,11 @@ class Recording:
         )
 
     @property
-    def rank(self) -> Any:
+    def rank(self) -> int | None:
         """The rank that torch.profiler has written into the file. None if there is no rank in the file."""
         about = self.about.get("distributedInfo")
-        return about.get("rank") if isinstance(about, dict) else None
+        rank = about.get("rank") if isinstance(about, dict) else None
+        return rank if isinstance(rank, int) else None
 
     @property
     def has_operators(self) -> bool:
@@ -133,11 +134,12 @@ class Recording:
 
     def _add_gpu_event(self, event: Event, category: str) -> None:
         """Store a kernel, or the call that has launched a kernel. A kernel and its call have the same correlation number."""
-        number = event.get("args", {}).get("correlation")
+        arguments = event.get("args")
+        number = arguments.get("correlation") if isinstance(arguments, dict) else None
         # Kernels of NCCL are not the work of an operation, because they send and receive.
-        if number is None or str(event.get("name")).startswith("nccl"):
+        if not isinstance(number, int) or str(event.get("name")).startswith("nccl"):
             return
-        start, process = self._time(event, "ts"), event.get("pid", 0)
+        start, (process, _) = self._time(event, "ts"), _track(event)
         if category == "kernel":
             end = start + self._time(event, "dur")
             known = self._kernels[process].get(number, (start, end))  # all kernels of a CUDA graph have the number of one launch
@@ -260,7 +262,8 @@ def _without_inner(slices: Iterable[Slice]) -> Iterator[Slice]:
 
 
 def _track(event: Event) -> Track:
-    return event.get("pid", 0), event.get("tid", 0)
+    process, thread = event.get("pid", 0), event.get("tid", 0)  # numbers or texts; whatever else a file has there becomes a text
+    return tuple(each if isinstance(each, (int, str)) else str(each) for each in (process, thread))
 
 
 def names_of(event: Event) -> tuple[str, ...]:

@@ -104,7 +104,7 @@ def _ranks_of(recordings: Sequence[Recording]) -> list[Rank]:
     if len(recordings) == 1:
         return _ranks_in(recordings[0])
     numbers = [recording.rank for recording in recordings]
-    known = all(isinstance(number, int) for number in numbers)
+    known = None not in numbers
     first: dict[Any, str] = {}
     for number, recording in zip(numbers, recordings, strict=True):
         if known and number in first:

@@ -1,5 +1,6 @@
 """Test the reader of traces: own traces come back exactly, torch's have the orders that ran, and bad ones are refused by name."""
 
+import contextlib
 import gzip
 import json
 import tracemalloc
@@ -542,6 +543,20 @@ def test_files_of_other_profilers_are_named_with_the_command_that_converts_them(
             with refusal("other-format", word):
                 Timeline.from_chrome_trace(path)
         (tmp_path / name).unlink()
+
+
+def test_no_value_in_an_event_ends_in_a_raw_error(tmp_path: Path) -> None:
+    """Each value of three events is replaced by junk in turn. What is not needed may be wrong; all else ends in a sentence."""
+    arguments = {"correlation": 3}
+    launch, kernel = event("cudaLaunchKernel", 0, 1, cat="cuda_runtime", args=arguments), event("gemm", 0, 9, cat="kernel", args=arguments)
+    good = [event("PP:0F0", 0, 5, cat="user_annotation"), launch, kernel, event("PP:0B0", 5, 5, cat="user_annotation")]
+    about = {"distributedInfo": {"rank": 0}, "baseTimeNanoseconds": 1, "otherData": {}}
+    for junk in (None, True, -1, 1.5, "", [1], {"rank": [1]}, {"correlation": [1]}, {"hybridlab": 3}):
+        traces = [{**about, "traceEvents": [*good[:at], good[at] | {key: junk}, *good[at + 1 :]]} for at in range(3) for key in good[1]]
+        traces += [about | {key: junk, "traceEvents": good} for key in about]
+        for trace in traces:
+            with contextlib.suppress(HybridLabError):
+                assert read(tmp_path, trace).makespan >= 0
 
 
 def test_every_cut_of_a_file_is_refused(tmp_path: Path) -> None:
