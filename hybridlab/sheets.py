@@ -26,9 +26,17 @@ BINARY_FILES = {
 ADVICE = "save the file with commas between its cells, with decimal points, and without marks between thousands"
 
 _AFTER_FIRST_CELL = re.compile(r'[ ]*(?:"(?:[^"]|"")*"|[^\t;,"]*)[ ]*([\t;,])')
-_NUMBER = re.compile(r"([+-]?)([0-9.,]+)((?:e[+-]?[0-9]+)?)", re.IGNORECASE)
-_SPACED = re.compile("[+-]?[0-9]{1,3}(?:[\u00a0\u2009\u202f'\u2019][0-9]{3})+(?![0-9]).*")  # thousands as in France and in Switzerland
+_MARK = re.compile("[.,]")
+_NUMBER = re.compile(r"[+-]?([0-9.,]*[0-9][0-9.,]*)((?:e[+-]?[0-9]+)?)", re.IGNORECASE)
+_GROUPS = "|[1-9][0-9]{0,2}(?:[G][0-9]{3})+|[1-9][0-9]?(?:[G][0-9]{2})+[G][0-9]{3}"  # thousands; in India 12,34,567
+_WITHOUT_GROUPS = {mark: re.compile(f"[0-9]*(?:[{mark}][0-9]*)?") for mark in OTHER_MARK}
+_WITH_GROUPS = {mark: re.compile(f"(?:[0-9]*{_GROUPS.replace('G', other)})(?:[{mark}][0-9]*)?") for mark, other in OTHER_MARK.items()}
+_SPACES = "[\u00a0\u2009\u202f'\u2019]"  # between thousands, in France and in Switzerland
+_SPACED = re.compile(f"[+-]?[0-9]{{1,3}}(?:{_SPACES}[0-9]{{3}})+(?![0-9]).*")
 _NOT_FINITE = re.compile(r"[+-]?(?:nan|inf|infinity)", re.IGNORECASE)
+
+
+Marks = tuple[str, ...]  # the marks, comma or point, that can be the decimal mark of a number
 
 
 class SheetRow(NamedTuple):
@@ -197,13 +205,14 @@ def numbers_in(cells: Sequence[SheetCell], separator: str) -> list[float]:
     Traceback (most recent call last):
     hybridlab.errors.HybridLabError: line 2, column 2: 12.400 can be 12.4 or 12400: save the file with commas between its cells, ...
     """
-    decimal = _decimal_mark(cells, separator)
-    return [_value(cell, decimal) for cell in cells]
+    marks = [_possible_marks(cell.text) for cell in cells]
+    decimal = _decimal_mark([each for each in zip(cells, marks, strict=True) if _MARK.search(each[0].text)], separator)
+    return [_value(cell, decimal, possible) for cell, possible in zip(cells, marks, strict=True)]
 
 
-def _decimal_mark(cells: Sequence[SheetCell], separator: str) -> str:
+def _decimal_mark(marked: Sequence[tuple[SheetCell, Marks]], separator: str) -> str:
+    """Return the decimal mark of cells that have a comma or a point, each with its possible decimal marks."""
     usual = DECIMAL_MARKS.get(separator)
-    marked = [(cell, marks) for cell in cells if (marks := _possible_marks(cell)) and re.search("[.,]", cell.text)]
     certain = {mark: cell for cell, marks in marked if len(marks) == 1 for mark in marks}
     if len(certain) > 1:
         comma, point = certain[","], certain["."]
@@ -211,35 +220,34 @@ def _decimal_mark(cells: Sequence[SheetCell], separator: str) -> str:
         raise HybridLabError(f"{message}: {ADVICE}", "ambiguous")
     decimal = next(iter(certain), usual)
     # Another cell can show that thousands are marked; or the separator of cells says so, if it agrees with the decimal mark.
-    grouped = any(len(re.findall("[.,]", cell.text)) > 1 for cell, _ in marked) or (decimal == usual and decimal in certain)
+    grouped = any(len(_MARK.findall(cell.text)) > 1 for cell, _ in marked) or (decimal == usual and decimal in certain)
     for cell, marks in marked:
         if len(marks) > 1 and (decimal is None or (decimal not in cell.text and not grouped)):
-            small, large = sorted(_value(cell, mark) for mark in marks)
+            small, large = sorted(_value(cell, mark, marks) for mark in marks)
             raise HybridLabError(f"{cell.where}: {cell.text} can be {small:g} or {large:.0f}: {ADVICE}", "ambiguous")
     return decimal or "."
 
 
-def _possible_marks(cell: SheetCell) -> set[str]:
-    """Return which marks can be the decimal mark of a number. Both are possible for 1,234. The set is empty if it is not a number."""
-    sign_free, spaced = _plain(cell.text)
-    parts = _NUMBER.fullmatch(sign_free)
-    if not parts or not re.search("[0-9]", parts.group(2)):
-        return set()
-    groups = "" if spaced or parts.group(3) else "|[1-9][0-9]{0,2}(?:[%s][0-9]{3})+"  # 1 234,567 and 1,234e3 have no further thousands
-    patterns = {mark: f"(?:[0-9]*{groups and groups % other})(?:[{mark}][0-9]*)?" for mark, other in OTHER_MARK.items()}
-    return {mark for mark, pattern in patterns.items() if re.fullmatch(pattern, parts.group(2))}
+def _possible_marks(text: str) -> Marks:
+    """Return which marks can be the decimal mark of a number. Both are possible for 1,234. There is none if it is not a number."""
+    plain, spaced = _plain(text)
+    parts = _NUMBER.fullmatch(plain)
+    if not parts:
+        return ()
+    patterns = _WITHOUT_GROUPS if spaced or parts.group(2) else _WITH_GROUPS  # 1 234,567 and 1,234e3 have no further thousands
+    return tuple(mark for mark, pattern in patterns.items() if pattern.fullmatch(parts.group(1)))
 
 
 def _plain(text: str) -> tuple[str, bool]:
     """Return a number with an ASCII minus and without spaces and apostrophes between thousands, and whether it had these."""
     text = text.replace("\u2212", "-")
     spaced = bool(_SPACED.fullmatch(text))
-    return (re.sub("[\u00a0\u2009\u202f'\u2019]", "", text) if spaced else text), spaced
+    return (re.sub(_SPACES, "", text) if spaced else text), spaced
 
 
-def _value(cell: SheetCell, decimal: str) -> float:
+def _value(cell: SheetCell, decimal: str, marks: Marks) -> float:
     plain = _plain(cell.text)[0]
-    if decimal in _possible_marks(cell):
+    if decimal in marks:
         return float(plain.replace(OTHER_MARK[decimal], "").replace(decimal, "."))
     if _NOT_FINITE.fullmatch(plain):
         return float(plain)  # the caller says which numbers are allowed

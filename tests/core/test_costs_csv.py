@@ -1,11 +1,16 @@
 """Test how measured times are read from spreadsheets of any country, and the sentences for files that are wrong or unclear."""
 
+import csv
 import io
+from itertools import product
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import numpy as np
 import pytest
+from babel import Locale
+from babel.numbers import format_decimal
 from cases import in_turn
 from hypothesis import given
 from hypothesis import strategies as st
@@ -91,6 +96,51 @@ GERMAN = "Zeit in µs;Gerät 0;Gerät 1\r\nforward;{};{}\r\nbackward;{};{}\r\n"
 def test_spreadsheets_of_every_country_are_read(content: bytes, tmp_path: Path) -> None:
     costs = Costs.from_csv(written(tmp_path, content))
     assert (costs.forward.tolist(), costs.backward.tolist(), costs.unit) == ([10.5, 1234.5], [20, 2400], "us")
+
+
+COUNTRIES = (
+    *(
+        "en_US",
+        "en_IN",
+        "en_ZA",
+        "de_DE",
+        "de_AT",
+        "de_CH",
+        "fr_FR",
+        "fr_CH",
+        "it_IT",
+        "es_ES",
+        "pt_PT",
+        "pt_BR",
+        "nl_NL",
+        "sv_SE",
+        "pl_PL",
+    ),
+    *("ru_RU", "tr_TR", "id_ID", "ja_JP", "zh_CN"),
+)
+
+
+@in_turn("country", COUNTRIES)
+def test_numbers_of_every_country_are_read_or_asked_about(country: str) -> None:
+    """The notations are those of the Unicode consortium, which babel holds."""
+    rng = Random(country)  # noqa: S311  # the same in every run
+    decimal = Locale.parse(country).number_symbols["latn"]["decimal"]
+    asked: list[str] = []
+    for shown, separator in list(product((None, "0.###", "#,##0.00", "#,##0.000"), (";" if decimal == "," else ",", "\t"))) * 4:
+        shortest, digits = 10 ** rng.uniform(1, 6), rng.randint(0, 2)
+        times = [round(shortest * rng.uniform(1, 3), digits) for _ in range(4)]
+        cells = [format_decimal(time, shown, country, numbering_system="latn") for time in times]
+        file = io.StringIO()
+        csv.writer(file, delimiter=separator).writerows([["time (us)", "a", "b"], ["F", *cells[:2]], ["B", *cells[2:]]])
+        file.seek(0)
+        try:
+            costs = Costs.from_csv(file)
+        except HybridLabError as why:
+            asked.append(why.code)
+        else:
+            assert [*costs.forward, *costs.backward] == times, cells
+    assert set(asked) <= {"ambiguous"}
+    assert len(asked) < 8  # of 32
 
 
 @in_turn(
