@@ -8,10 +8,15 @@ def command() -> None:
     # click is optional, because the library itself needs only numpy
     try:
         import click  # noqa: F401
-    except ModuleNotFoundError:
-        sys.exit("the command hybridlab needs the package click: pip install 'hybridlab[grade]'")
-    from hybridlab.commands import main
 
+        from hybridlab.commands import main
+    except ModuleNotFoundError as why:
+        if why.name != "click":
+            raise
+        sys.exit("the command hybridlab needs the package click: pip install 'hybridlab[grade]'")
+    except KeyboardInterrupt:  # Ctrl-C before all modules are loaded
+        sys.stderr.write("interrupted\n")
+        sys.exit(130)
     main(prog_name="hybridlab")
 
 

@@ -103,17 +103,18 @@ def _row(schedule: Schedule, costs: Costs) -> dict[str, Any]:
 @click.argument("times", type=FILE)
 @per_option
 @unit_option
+@click.option("--messages", default="free", show_default=True, help="free, or ordered: a link carries one message at a time, in order.")
 @trace_option
 @json_option
 @report_errors
-def simulate_order(order: Path, times: Path, per: str | None, unit: str | None, trace: Path | None, as_json: bool) -> None:
+def simulate_order(order: Path, times: Path, per: str | None, unit: str | None, messages: str, trace: Path | None, as_json: bool) -> None:
     """Simulate the orders in the CSV file ORDER with the times in the CSV file TIMES.
 
     ORDER has a line of operations for each device, as schedule --csv and torch.distributed.pipelining write it. TIMES is as for the command
     rank.
     """
     costs = costs_in(times, per, unit)
-    timeline = simulate(Schedule.from_csv(readable(order)), costs)
+    timeline = simulate(Schedule.from_csv(readable(order)), costs, messages=messages)
     about = about_timeline(timeline)
     rows = [
         {"device": str(device), "busy": float(busy), "idle": float(idle), "peak": float(peak)}

@@ -79,23 +79,27 @@ def of_times(command: Callable[..., int]) -> Any:
         "rank - --microbatches 8 --json < times.csv",
     ),
 )
+@click.option("--most-chunks", type=int, help="The most model chunks on a device that are tried, such as its number of layers.")
 @table_option
 @click.option("--plot", "picture", type=FILE, help="Draw time against memory into this file, such as rank.png.")
 @of_times
-def rank_times(costs: Costs, sizes: dict[str, Any], table: Path | None, picture: Path | None, as_json: bool) -> int:
+def rank_times(
+    costs: Costs, sizes: dict[str, Any], most_chunks: int | None, table: Path | None, picture: Path | None, as_json: bool
+) -> int:
     """Rank the known schedules for the measured times in the CSV file TIMES. Also rank schedules made for these times.
 
     TIMES has a column for each device or stage, and rows such as forward, backward and p2p. Give - to read the file from standard input.
 
     Press Ctrl-C to end the search. The command then prints what it has found.
     """
-    found = rank(costs, **sizes)
+    found = rank(costs, **sizes, **given(most_chunks=most_chunks))
     results = {
         "devices": found.devices,
         "microbatches": found.microbatches,
         "unit": found.unit,
         "schedules": found.to_rows(),
         "searches": [{"schedule": each.title, "summary": each.summary} for each in found if each.summary],
+        "notes": found.notes,
         "left_out": [{"schedule": each.name, "chunks": each.chunks, "reason": each.refusal} for each in found.refused],
     }
     print_results(results, repr(found), as_json)
@@ -138,7 +142,7 @@ def schedule_times(
 
 def _end(found: Any) -> int:
     """Return the exit code of a search. Say so if Ctrl-C has ended it."""
-    if not getattr(found, "interrupted", False):
+    if not found.interrupted:
         return DONE
     click.echo("interrupted: these are the best results so far", err=True)
     return INTERRUPTED

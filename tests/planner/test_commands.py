@@ -127,6 +127,7 @@ def test_a_name_that_is_not_utf_8_can_be_read_and_written(times: Path) -> None:
     [
         (["--memory", 3], 3),
         (["--memory", "2,3,1"], [2, 3, 1]),
+        (["--memory", 80], 80),
         (["--memory", "8GB", "--activation", "2GB", "--weights", "2GB"], Memory("8GB", activation="2GB", weights="2GB")),
         (["--memory", "8GB,8GB,6GB", "--activation", "2GB"], Memory(["8GB", "8GB", "6GB"], activation="2GB")),
     ],
@@ -137,7 +138,9 @@ def test_memory_is_counted_as_in_python(options: list[object], memory: Any) -> N
     costs = Costs.from_csv("times.csv")
     found = json_of("schedule", *call, "--held-after", 0.5)
     assert found["makespan"] == schedule_for(costs, 6, memory=memory, seconds=0, held_after=0.5).makespan
-    assert json_of("rank", *call)["schedules"] == rank(costs, 6, memory=memory, seconds=0).to_rows()
+    ranking = rank(costs, 6, memory=memory, seconds=0, most_chunks=1)
+    found = json_of("rank", *call, "--most-chunks", 1)
+    assert (found["schedules"], found["notes"]) == (ranking.to_rows(), list(ranking.notes))
 
 
 def test_schedules_shows_the_whole_registry_with_its_memory_and_bubble() -> None:
@@ -161,7 +164,20 @@ def test_an_order_of_ones_own_is_simulated(times: Path) -> None:
     assert found["peak_activations"] == timeline.peak_activations.tolist()
     events = json.loads(Path("trace.json").read_text(encoding="utf-8"))["traceEvents"]
     assert [event["name"] for event in events if event["ph"] == "X"] == [str(op) for op in timeline.schedule.ops]
+    ordered = simulate(build("zb-h1", 3, 5), Costs.from_csv(times), messages="ordered")
+    assert json_of("simulate", "order.csv", times, "--messages", "ordered")["makespan"] == ordered.makespan
     assert hybridlab("simulate", "order.csv", times).stdout.startswith(f"makespan {timeline.makespan:g} ms, idle ")
+
+
+def test_events_of_any_name_are_read_with_the_schedule_that_ran(tmp_path: Path) -> None:
+    names = ["forward_step", "forward_step", "backward_step", "backward_step"]
+    events = [{"ph": "X", "name": name, "ts": 9000 * place, "dur": 2000} for place, name in enumerate(names)]
+    (tmp_path / "trace.json").write_text(json.dumps(events), encoding="utf-8")
+    call = ["trace", tmp_path / "trace.json", "--events", "F=forward_step", "--events", "B=backward_step"]
+    found = json_of(*call, "--schedule", "gpipe", "--chunks", 1, "--csv", tmp_path / "orders.csv")
+    assert (found["makespan"], found["unit"], found["devices"]) == (29.0, "ms", 1)
+    assert [step["op"] for step in found["critical_path"]] == ["0F0", "0F1", "0B0", "0B1"]
+    assert (tmp_path / "orders.csv").read_text(encoding="utf-8") == build("gpipe", 1, 2).to_csv()
 
 
 def test_plan_answers_as_search_does(tmp_path: Path) -> None:
