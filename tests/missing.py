@@ -6,8 +6,9 @@ Such a test, or its whole file, has a mark, and its file can be imported without
     @pytest.mark.needs("node")                       # for one test
     @pytest.mark.torch(since="2.15")                 # torch has a mark of its own, so that -m torch finds its tests
 
-In CI, where ``.ci/run`` installs what is missing, such a test fails instead. There are three exceptions: torch, whose tests are left out
-unless ``HYBRIDLAB_TORCH=1`` says that it is installed, what only root can do, and what the kernel of the system cannot do.
+In CI, where ``.ci/run`` installs what is missing, such a test fails instead. There are four exceptions: torch, whose tests are left out
+unless ``HYBRIDLAB_TORCH=1`` says that it is installed, packages that run a sweep and that the project does not install, what only root can
+do, and what the kernel of the system cannot do.
 """
 
 import importlib.metadata
@@ -19,6 +20,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -81,6 +83,10 @@ TOOLS = {
     ),
     "browser": Tool(a_browser_is_here, "there is no Chromium on the path (apt-get install chromium, or name Chrome's program in CHROMIUM)"),
     "bwrap": Tool(bubblewrap_starts, "bubblewrap is not installed, or may not start here (as root: .ci/sandbox)"),
+    **{
+        name: Tool(lambda name=name: find_spec(name) is not None, f"{name} is not installed (pip install {name})", in_ci=False)  # type: ignore[misc]
+        for name in ("executorlib", "parsl", "ray")
+    },
     "git": Tool(git_knows_the_folder, "this folder is no checkout of git (git clone)"),
     "landlock": Tool(landlock_works, "this system has no Landlock (a newer Linux)", in_ci=False),
     "node": Tool(node_is_here, "node is not installed (make lint)"),

@@ -18,7 +18,7 @@ PAGES += [str(path.relative_to(ROOT)) for path in sorted((ROOT / "book/templates
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 EXTRAS = PROJECT["optional-dependencies"]
 NAMED = {re.split(r"[\[<>=!~ ]", each)[0] for each in (*PROJECT["dependencies"], *(each for some in EXTRAS.values() for each in some))}
-NAMED = NAMED - {"hybridlab"} | {"pre-commit"}
+NAMED = NAMED - {"hybridlab"} | {"pre-commit", "executorlib", "parsl", "ray"}  # what the project itself does not need
 WHEEL = f"./hybridlab-{hybridlab.__version__}-py3-none-any.whl"
 BLOCK = re.compile(r"^(`{3,})(\w+)\n(.*?)^\1$", re.MULTILINE | re.DOTALL)
 INLINE = re.compile(r"`((?:pip|hybridlab|make|python -m pip)\s[^`]+)`")

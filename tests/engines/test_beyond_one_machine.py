@@ -106,5 +106,21 @@ def test_the_commands_for_dask_give_the_same_rows(alone: list[dict[str, str]], t
     assert rows == [row for name in ("1f1b", "zb-h1") for row in alone if row["schedule"] == name]
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("package", [pytest.param(name, marks=pytest.mark.needs(name)) for name in ("executorlib", "parsl", "ray")])
+def test_other_executors_give_the_same_rows(package: str, alone: list[dict[str, str]], tmp_path: Path) -> None:
+    rows = finished(f"{PYTHON} on_{package}.py", tmp_path)
+    assert rows == [row for name in ("1f1b", "zb-h1") for row in alone if row["schedule"] == name]
+
+
+def test_the_program_that_goes_on_keeps_its_rows(alone: list[dict[str, str]], tmp_path: Path) -> None:
+    assert ended(started(f"{PYTHON} goes_on.py", tmp_path)) == (0, "")
+    rows = (tmp_path / "rows.csv").read_text(encoding="utf-8")
+    (tmp_path / "rows.csv").write_text(rows[: len(rows) // 2], encoding="utf-8")  # as if the program had been killed
+    assert ended(started(f"{PYTHON} goes_on.py", tmp_path)) == (0, "")
+    assert (tmp_path / "rows.csv").read_text(encoding="utf-8") == rows
+    assert list(csv.DictReader(rows.splitlines())) == [row for name in ("1f1b", "zb-h1") for row in alone if row["schedule"] == name]
+
+
 def test_the_last_program_runs(tmp_path: Path) -> None:
     assert ended(started(f"{PYTHON} what_is_left.py", tmp_path)) == (0, "")
