@@ -2,10 +2,11 @@
 
 import math
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
+from threading import Thread
 from typing import Any, TypeVar
 
 import numpy as np
@@ -240,24 +241,34 @@ def _shortest_starts(shop: _JobShop, seconds: float, workers: int) -> tuple[Ints
     solver.parameters.max_deterministic_time = seconds * WORK_PER_SECOND
     # The solver's own handler would end the search at Ctrl-C, but keep the interrupt from the caller.
     solver.parameters.catch_sigint_signal = False
-    status = _interruptible(lambda: solver.solve(model), solver.stop_search)
+    status = interruptible(lambda: solver.solve(model), solver.stop_search)
     if status not in (cp_model.OPTIMAL, cp_model.FEASIBLE):
         return None, float(shop.least)
     return np.array([solver.value(begin) for begin in start], dtype=np.intp), solver.best_objective_bound
 
 
-def _interruptible(work: Callable[[], Result], stop: Callable[[], None]) -> Result:
+def interruptible(work: Callable[[], Result], stop: Callable[[], None]) -> Result:
     """Return the result of ``work``, which runs in a thread. Call ``stop`` if an interrupt (Ctrl-C) or another signal ends the waiting.
 
     Python handles signals only between two of its own instructions. So work outside of Python would keep an interrupt waiting.
     """
-    with ThreadPoolExecutor(max_workers=1) as thread:
-        running = thread.submit(work)
+    running: Future[Result] = Future()
+
+    def run() -> None:
         try:
-            return running.result()
-        except BaseException:
+            running.set_result(work())
+        except BaseException as why:  # the caller gets every error
+            running.set_exception(why)
+
+    thread = Thread(target=run, daemon=True)
+    try:
+        thread.start()
+        return running.result()
+    except BaseException:
+        while thread.is_alive():  # several times, because ``stop`` does nothing before the work has begun
             stop()
-            raise
+            thread.join(0.05)
+        raise
 
 
 def _activation_rows(schedule: Schedule) -> tuple[Ints, Ints]:

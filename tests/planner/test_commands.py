@@ -80,6 +80,7 @@ def test_an_interrupt_writes_the_best_so_far(times: Path, monkeypatch: pytest.Mo
         (["rank", "times.csv", "--microbatches", 4, "--memory", 4, "--weights", "1GB"], "--weights counts bytes"),
         (["rank", "times.csv", "--microbatches", 4, "--memory", "4,4"], "3 devices"),
         (["schedules", "--devices", 0, "--microbatches", 4], "devices must be a whole number of at least 1"),
+        (["schedules", "--devices", 4, "--microbatches", 4, "--weights", "1GB"], "--weights needs --activation"),
         (["simulate", "none.csv", "times.csv"], "none.csv"),
         (["simulate", "times.csv", "times.csv"], "line 1, column 1: 'time' is not an operation"),
         (["plan", "--layers", 2, "--hidden", 64, "--heads", 2, "--gpus", 8, "--gpu", "H100"], "did you mean 'H100-SXM5-80GB'"),
@@ -143,14 +144,18 @@ def test_memory_is_counted_as_in_python(options: list[object], memory: Any) -> N
     assert (found["schedules"], found["notes"]) == (ranking.to_rows(), list(ranking.notes))
 
 
-def test_schedules_shows_the_whole_registry_with_its_memory_and_bubble() -> None:
+def test_schedules_shows_the_whole_registry_with_its_memory_and_bubble(tmp_path: Path) -> None:
     found = json_of("schedules", "--devices", 4, "--microbatches", 8, "--forward", 2, "--backward", 3, "--p2p", 1)
     assert {each["schedule"] for each in found["schedules"] + found["left_out"]} == set(REGISTRY)
     for each in found["schedules"]:
         timeline = simulate(build(each["schedule"], 4, 8, each["chunks"]), Costs(forward=2, backward=3, p2p=1))
         assert each["peak"] == timeline.peak_activations.max()
         assert (each["makespan"], each["bubble_ratio"]) == (timeline.makespan, timeline.bubble_ratio)
-    lines = hybridlab("schedules", "--devices", 3, "--microbatches", 4).stdout.splitlines()
+        assert "memory_gb" not in each
+    in_bytes = json_of("schedules", "--devices", 4, "--microbatches", 8, "--activation", "2GB", "--weights", "10GB")
+    assert {each["schedule"]: each["memory_gb"] for each in in_bytes["schedules"]}["chimera"] == 2 * 10 + 4 * 2
+    lines = hybridlab("schedules", "--devices", 3, "--microbatches", 4, "--csv", tmp_path / "all.csv").stdout.splitlines()
+    assert (tmp_path / "all.csv").read_text(encoding="utf-8").startswith("schedule,chunks,copies,peak,makespan,bubble_ratio,messages\n")
     assert lines[0].split() == ["schedule", "chunks", "copies", "peak", "makespan", "idle", "messages"]
     assert any(line.startswith("chimera is left out: chimera needs an even number of devices") for line in lines)
 

@@ -3,7 +3,10 @@
 It must call an order optimal only with a proof.
 """
 
+import os
+import signal
 import sys
+import threading
 from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
@@ -18,7 +21,7 @@ from shortest import shortest
 from test_bound import makespan, tiny
 
 from hybridlab import Costs, Schedule, UnsupportedSize, build, simulate
-from hybridlab.bound import Optimum, lower_bound, optimality_gap, optimum
+from hybridlab.bound import Optimum, exact, lower_bound, optimality_gap, optimum
 
 HANAYO = build("hanayo", devices=2, microbatches=4, chunks=2)  # 14.5 at F = 1, B = 2; the best order in its memory takes 14
 UNEQUAL = Costs(forward=1, backward=2)
@@ -81,6 +84,21 @@ def test_with_too_little_time_it_says_what_it_knows() -> None:
     assert not best.proven
     assert best.bound < best.makespan <= simulate(schedule, costs).makespan == 39
     assert best.bound <= 34, "the optimum, proven in some seconds"
+
+
+def test_an_interrupt_ends_the_solver_at_once_and_reaches_the_caller() -> None:
+    """The work here is that of the solver in one respect: only ``stop`` ends it."""
+    stopped = threading.Event()
+
+    def work() -> bool:
+        os.kill(os.getpid(), signal.SIGINT)
+        return stopped.wait()
+
+    with pytest.raises(KeyboardInterrupt):
+        exact.interruptible(work, stopped.set)
+    assert stopped.is_set()
+    assert exact.interruptible(lambda: 3, stopped.clear) == 3
+    assert stopped.is_set(), "work that ends by itself is not stopped"
 
 
 def test_times_count_exactly_whatever_their_fractions() -> None:

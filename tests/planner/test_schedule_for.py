@@ -1,6 +1,7 @@
 """Test schedules made for given times: they are legal, keep to the memory, and are held against the registry, a solver and a paper."""
 
 import json
+import pickle
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import cycle
@@ -16,7 +17,7 @@ from misuse import junk, outcome, usual_or_junk
 from profiles import examples
 
 from hybridlab import REGISTRY, Costs, HybridLabError, Schedule, build, schedule_for, simulate
-from hybridlab.automatic import for_times, search
+from hybridlab.automatic import ScheduleForTimes, for_times, search
 from hybridlab.automatic.exchange import exchanges
 from hybridlab.automatic.greedy import greedy, policies
 from hybridlab.automatic.problem import problem_of
@@ -24,7 +25,7 @@ from hybridlab.bound import optimum
 
 REFERENCE = Path(__file__).resolve().parents[1] / "data" / "zero_bubble.json"
 EXAMPLE = Costs(forward=10, backward=20, weight_share=0.6, p2p=5)
-# bytes of an activation that a weight gradient still needs, over all of them: 32 / (34 + 5 a s / h), arXiv 2401.10241, sec. 4.3 and Table 3
+# bytes of an activation that a weight gradient still needs, over all of them: 32 / (34 + 5 a s / h), arXiv 2401.10241, sec. 5.4 and Table 3
 HELD_AFTER = {"1.5B": 32 / (34 + 5 * 24 * 1024 / 2304), "6.2B": 32 / (34 + 5 * 32 * 1024 / 4096)}
 
 
@@ -246,19 +247,29 @@ def test_the_same_seed_gives_the_same_schedule_and_inputs_stay_as_they_were() ->
     assert costs == before
 
 
-def test_an_interrupt_returns_the_best_so_far(monkeypatch: pytest.MonkeyPatch) -> None:
+@in_turn("part", ["registry_candidates", "greedy", "exchanges", "ask_solver"])
+def test_an_interrupt_returns_the_best_so_far(part: str) -> None:
     costs = Costs(forward=[3, 4, 5, 7], backward=[9, 8, 11, 10], p2p=1)
 
-    def stopped(*_: Any) -> Iterator[Any]:
+    def stopped(*_: Any) -> Any:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(search, "exchanges", stopped)
-    made = schedule_for(costs, 8, memory=3, chunks=2)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(search, part, stopped)
+        patch.setattr(search, "TRIES", 1)  # the local search proves nothing here, so that the solver is asked
+        made = schedule_for(costs, 8, memory=3, chunks=2)
+    assert made.interrupted
     assert made.summary.startswith("the search was interrupted, and this is the best order so far: no order is shorter than ")
-    assert made.makespan <= min(simulate(each, costs).makespan for each in of_registry(costs, 4, 8, 2, 3))
+    if part != "registry_candidates":
+        assert made.makespan <= min(simulate(each, costs).makespan for each in of_registry(costs, 4, 8, 2, 3))
+    assert not schedule_for(costs, 2, seconds=0).interrupted
 
 
 def test_progress_is_shown_on_request(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: list[tuple[int, int]] = []
+    schedule_for(EXAMPLE, 4, devices=2, seconds=0.01, progress=lambda *now: calls.append(now))
+    assert calls == sorted(calls)
+    assert calls[-1][0] > 1
     monkeypatch.delenv("TQDM_DISABLE", raising=False)
     schedule_for(EXAMPLE, 4, devices=2, seconds=0.01, progress=True)
     assert "attempts" in capsys.readouterr().err
@@ -324,6 +335,15 @@ def test_costs_of_stages_are_those_of_chunks() -> None:
     costs = Costs(forward=[2, 3, 4, 5], backward=[4, 6, 8, 10], per="stage")
     made = schedule_for(costs, 4, chunks=2, seconds=0.1)
     assert (made.devices, made.stages) == (2, 4)
+
+
+def test_only_a_search_makes_a_schedule_for_times() -> None:
+    for junk_orders in ("0F0 0B0", [["0F0", "0B0"]]):
+        with pytest.raises(HybridLabError, match="only schedule_for makes such a schedule"):
+            ScheduleForTimes.parse(junk_orders)
+    made = schedule_for(EXAMPLE, 2, devices=2, seconds=0)
+    again = pickle.loads(pickle.dumps(made))  # noqa: S301 - our own bytes
+    assert (again, again.makespan, again.summary) == (made, made.makespan, made.summary)
 
 
 def test_edges() -> None:
