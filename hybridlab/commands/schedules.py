@@ -4,10 +4,12 @@ from pathlib import Path
 from typing import Any
 
 import click
+import numpy as np
 
 from hybridlab.commands.shared import (
     FILE,
     about_timeline,
+    activation_option,
     costs_in,
     csv_of,
     per_option,
@@ -17,11 +19,14 @@ from hybridlab.commands.shared import (
     times_in,
     trace_option,
     unit_option,
+    weights_option,
     write_text,
     write_trace,
 )
 from hybridlab.costs import Costs
 from hybridlab.course.grading.command_line import json_option, main, print_results, report_errors, with_examples
+from hybridlab.errors import HybridLabError
+from hybridlab.memory import Memory
 from hybridlab.schedule import Schedule
 from hybridlab.schedules import REGISTRY, build
 from hybridlab.simulation import simulate
@@ -42,6 +47,7 @@ HEADS = {
     epilog=with_examples(
         "schedules --devices 4 --microbatches 8",
         "schedules --devices 8 --microbatches 32 --forward 10 --backward 20 --p2p 1 --csv schedules.csv",
+        "schedules --devices 4 --microbatches 8 --activation 1.9GB --weights 20GB",
         "schedules --devices 4 --microbatches 8 --chunks 4 --json",
     ),
 )
@@ -51,36 +57,43 @@ HEADS = {
 @click.option("--forward", callback=times_in, default="1", show_default=True, help="Time of a forward; 10,15 for two devices.")
 @click.option("--backward", callback=times_in, default="2", show_default=True, help="Time of a backward.")
 @click.option("--p2p", type=float, default=0.0, show_default=True, help="Latency of a message.")
+@activation_option
+@weights_option
 @table_option
 @json_option
 @report_errors
-def show_schedules(devices: int, microbatches: int, chunks: int | None, table: Path | None, as_json: bool, **times: Any) -> None:
+def show_schedules(
+    devices: int, microbatches: int, chunks: int | None, activation: Any, weights: Any, table: Path | None, as_json: bool, **times: Any
+) -> None:
     """Show all known schedules at one size, with their memory and their bubble.
 
     The column copies has the copies of the weights, peak the most activations that a device holds, in microbatches, and idle the share of
-    time in which the devices are idle (the bubble).
+    time in which the devices are idle (the bubble). With --activation, the column GB has the memory of the fullest device.
     """
     costs, rows, left_out = Costs(**times), [], []
+    if weights is not None and activation is None:
+        raise HybridLabError("--weights needs --activation, such as --activation 1.9GB --weights 20GB", "missing-argument")
+    needs = None if activation is None else Memory(0, activation=activation, weights=0 if weights is None else weights)
     for name, family in REGISTRY.items():
         number = family.fewest_chunks if chunks is None else chunks
         refusal = family.refusal(devices, microbatches, number)
         if refusal:
             left_out.append({"schedule": name, "chunks": number, "reason": refusal})
         else:
-            rows.append(_row(build(name, devices, microbatches, number), costs))
+            rows.append(_row(build(name, devices, microbatches, number), costs, needs))
     rows.sort(key=lambda row: (row["makespan"], row["peak"]))
     shown = [row | {"idle": f"{row['bubble_ratio']:.1%}"} for row in rows]
-    lines = [text_table(shown, HEADS), *(f"{each['schedule']} is left out: {each['reason']}" for each in left_out)]
+    heads = HEADS | ({} if needs is None else {"memory_gb": "GB"})
+    lines = [text_table(shown, heads), *(f"{each['schedule']} is left out: {each['reason']}" for each in left_out)]
     results = {"devices": devices, "microbatches": microbatches, "times": times, "schedules": rows, "left_out": left_out}
     print_results(results, "\n".join(lines), as_json)
-    names = [name for name in HEADS if name != "idle"]
-    write_text(table, lambda: csv_of(rows, [*names, "bubble_ratio"]))
+    write_text(table, lambda: csv_of(rows))
 
 
-def _row(schedule: Schedule, costs: Costs) -> dict[str, Any]:
-    """Return the row of a schedule."""
+def _row(schedule: Schedule, costs: Costs, needs: Memory | None) -> dict[str, Any]:
+    """Return the row of a schedule. ``needs`` has the bytes of activations and weights."""
     timeline = simulate(schedule, costs)
-    return {
+    row = {
         "schedule": schedule.name,
         "chunks": schedule.chunks,
         "copies": schedule.copies,
@@ -89,6 +102,10 @@ def _row(schedule: Schedule, costs: Costs) -> dict[str, Any]:
         "bubble_ratio": float(timeline.bubble_ratio),
         "messages": int(schedule.messages.sum()),
     }
+    if needs is not None:
+        held = schedule.copies * np.asarray(needs.weights) + timeline.peak_activations * np.asarray(needs.activation)
+        row["memory_gb"] = float(held.max() / 1e9)
+    return row
 
 
 @main.command(

@@ -1,10 +1,8 @@
 """What several commands on times share: arguments, options, reading and writing of files."""
 
-import csv
-import io
 import json
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +11,7 @@ import click
 from hybridlab.costs import Costs
 from hybridlab.errors import HybridLabError
 from hybridlab.memory import Memory
+from hybridlab.tables import csv_text
 from hybridlab.timeline import Timeline
 
 FILE = click.Path(path_type=Path)
@@ -67,14 +66,20 @@ def _number(text: str) -> float | str:
         return text.strip()
 
 
+activation_option = click.option(
+    "--activation", callback=_amounts, help="The bytes of one microbatch's activations on a device, such as 1.9GB."
+)
+weights_option = click.option(
+    "--weights", callback=_amounts, help="The bytes that stay on a device for one copy of its weights, such as 20GB."
+)
 memory_options = all_of(
     click.option(
         "--memory",
         callback=_amounts,
         help="The most that a device may hold: microbatches such as 4, or bytes such as 80GB with --activation. 4,4,3,2 for four devices.",
     ),
-    click.option("--activation", callback=_amounts, help="The bytes of one microbatch's activations on a device, such as 1.9GB."),
-    click.option("--weights", callback=_amounts, help="The bytes that stay on a device for one copy of its weights, such as 20GB."),
+    activation_option,
+    weights_option,
     click.option("--held-after", type=float, help="The part of an activation that stays between a split backward's two halves, 0 to 1."),
 )
 
@@ -174,10 +179,6 @@ def _cell(value: Any) -> str:
     return f"{value:,.6g}" if isinstance(value, float) else f"{value:,}" if isinstance(value, int) else str(value)
 
 
-def csv_of(rows: Iterable[Mapping[str, Any]], names: Iterable[str]) -> str:
-    """Return rows as CSV text with these columns."""
-    text = io.StringIO()
-    writer = csv.DictWriter(text, list(names), lineterminator="\n", extrasaction="ignore")
-    writer.writeheader()
-    writer.writerows(rows)
-    return text.getvalue()
+def csv_of(rows: Sequence[Mapping[str, Any]]) -> str:
+    """Return rows with the same columns as CSV text."""
+    return csv_text([list(rows[0]) if rows else [], *(row.values() for row in rows)])
