@@ -1,5 +1,6 @@
 """Test costs with one time for each stage or each microbatch: chunks of a device, and microbatches, can take different times."""
 
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from oracle import Setting, critical_path, nodes, partners, times, works
 from profiles import examples
+from shortest import shortest
 from strategies import Size, eighths, legal_orders, links, quarters, sizes
 
 from hybridlab import REGISTRY, Costs, Schedule, build, hybrid_step, simulate
@@ -93,6 +95,25 @@ def test_the_shortest_order_is_found_for_them() -> None:
     found = optimum(build("hanayo", 2, 2), Costs(forward=[1, 4, 4, 1], backward=[2, 8, 8, 2], per="stage"), seconds=30)
     assert found.proven
     assert found.makespan == found.bound == 1 + 48 + 2
+
+
+@in_turn(
+    "per, forward, backward",
+    [
+        ("microbatch", (9.0, 1.0, 2.0), (3.0, 7.0, 1.0)),
+        (("device", "microbatch"), ((9.0, 1.0, 2.0), (1.0, 1.0, 8.0)), ((2.0, 2.0, 9.0), (1.0, 6.0, 3.0))),
+    ],
+)
+def test_the_shortest_order_of_unlike_microbatches_is_that_of_all_orders(per: Any, forward: Any, backward: Any) -> None:
+    """The solver takes equal microbatches in the order of their numbers. It must not do so if their times differ."""
+    schedule = build("1f1b", 2, 3)
+    shares = (0.5,) * 3 if per == "microbatch" else ((0.5,) * 3,) * 2
+    setting = Setting(forward, backward, shares, 1.0, per=per)
+    room = [Fraction(peak) for peak in simulate(schedule, setting.costs()).peak_activations.tolist()]
+    least = shortest(schedule, setting, room, Fraction(1000))
+    found = optimum(schedule, setting.costs(), seconds=30)
+    assert found.proven
+    assert found.makespan == least >= lower_bound(schedule, setting.costs())
 
 
 def test_settings_are_simulated_together_as_they_are_alone() -> None:

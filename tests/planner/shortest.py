@@ -17,7 +17,7 @@ def shortest(schedule: Schedule, setting: Setting, capacity: Sequence[Fraction],
     orders = nodes(schedule)
     every = {node: device for device, order in enumerate(orders) for node in order}
     device_of = {stage: device for (_, stage, _), device in every.items()}
-    takes = {node: setting.duration(node[0], device, schedule.chunks) for node, device in every.items()}
+    takes = {node: setting.takes(node, device, schedule.chunks) for node, device in every.items()}
     needs = {node: inputs(node, schedule.stages, every) for node in every}
     best = at_most
     ends: dict[Node, Fraction] = {}
