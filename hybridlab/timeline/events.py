@@ -168,8 +168,6 @@ def _unpack(path: Path) -> str:
         raise HybridLabError(f"{short_repr(str(path))} cannot be read: {why.strerror or why}", "not-found") from None
     if not content.strip():
         raise HybridLabError(f"{path.name} is empty: {_WANTED}", "empty")
-    if content.startswith(_SQLITE):
-        _refuse_other_format(path.name, content[:100])
     try:
         return content.decode("utf-8-sig")  # with or without a byte order mark
     except UnicodeDecodeError:

@@ -157,7 +157,7 @@ def test_torchs_trace_has_the_orders_that_torch_was_given(name: str, files: list
 )
 def test_each_schedule_class_of_torch_is_read(folder: str, size: tuple[str, int, int], options: dict[str, Any]) -> None:
     """The stages slept 6 ms in each forward and 11 in each backward of a device; a sleep is never shorter."""
-    timeline = Timeline.from_chrome_trace(CLASSES / folder, **options)
+    timeline = Timeline.from_chrome_trace(sorted((CLASSES / folder).iterdir(), reverse=True), **options)
     assert str(timeline.schedule) == str(build(*size))
     assert timeline.schedule.name == options.get("schedule", folder)
     source = timeline.schedule.source
@@ -423,7 +423,7 @@ def test_names_are_whole_names_and_inner_events_do_not_count(tmp_path: Path) -> 
     wanted = simulate(build("1f1b", 2, 4), Costs(forward=1, backward=2))
     outer = renamed(wanted, STEPS, cat="python_function")
     inner = [each | {"name": "forward_step", "ts": each["ts"] + 10, "dur": 20} for each in outer]
-    others = [each | {"name": f"{each['name']}_func"} for each in outer]
+    others = [each | {"name": f"{each['name']}_func", "ts": each["ts"] + 1e6} for each in outer]
     calls = [each | {"name": f"megatron/core/schedules.py(243): {each['name']}"} for each in outer]
     for events in (outer, outer + inner + others, calls + inner):
         assert read(tmp_path, events, events=STEPS, schedule="1f1b").schedule == wanted.schedule
