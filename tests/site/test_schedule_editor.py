@@ -344,7 +344,7 @@ def test_a_browser_that_keeps_nothing_shows_the_best_of_the_page(alone: Alone) -
     expect(view.locator(".best")).to_have_text("Your best so far: 5 of 5 goals, 120 ms.")
 
 
-def test_the_text_and_what_it_is_as_csv_are_saved(alone: Alone) -> None:
+def test_the_text_and_what_it_is_as_csv_are_saved_and_the_editor_reads_both(alone: Alone) -> None:
     schedule = build("dualpipe-v", 2, 4)
     view = alone(small(microbatches=4, chunks=2, show={"text": str(schedule)}))
     assert schedule.pairs.size
@@ -357,6 +357,11 @@ def test_the_text_and_what_it_is_as_csv_are_saved(alone: Alone) -> None:
             view.get_by_role("button", name=button).click()
         assert saved.value.suggested_filename == name
         assert saved.value.path().read_text(encoding="utf-8") == content
+        for text in (content, "sep=;\n# as Excel writes it in Germany\n" + content.replace(",", ";")):
+            area(view).fill("")
+            area(view).fill(text)
+            expect(view.locator(".verdict")).to_have_text("This order is complete and can run.")
+            expect(view.locator(".chip")).to_have_count(len(schedule.ops) - schedule.pairs.size)
 
 
 def test_a_link_brings_the_text(alone: Alone) -> None:
