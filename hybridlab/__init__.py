@@ -102,6 +102,7 @@ _ON_FIRST_USE = {
     "schedule_for": ("hybridlab.automatic", "schedule_for"),
     "widgets": ("hybridlab.widgets", ""),
 }
+_ON_FIRST_USE |= {name: (f"hybridlab.{name}", "") for name in ("automatic", "bound", "course", "engines", "palette", "training")}
 
 
 def __getattr__(name: str) -> Any:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from hybridlab.arrays import Rng, readonly
+from hybridlab.arrays import Frozen, Rng, readonly
 from hybridlab.checks import known_name, random_source, refuse_masked, short_repr, true_or_false, whole_number
 from hybridlab.errors import HybridLabError
 
@@ -19,7 +19,7 @@ SCALES: dict[str, Any] = {"FP32": np.float32, "FP16": np.float16}
 
 
 @dataclass(frozen=True, eq=False)
-class Packet:
+class Packet(Frozen):
     """An encoded message: one code for each number and, in a format with a scale, one scale for each block of numbers.
 
     The byte counts are the sizes of the arrays ``codes`` and ``scales``. :meth:`WireFormat.encode` returns a packet.

@@ -141,9 +141,10 @@ def hybrid_step(
     Raises
     ------
     HybridLabError
-        ``ring_step`` is given together with ``link`` or ``gradient_bytes``; only one of ``link`` and ``gradient_bytes`` is given; ``link``
-        is given but the costs have no unit; a time is negative or infinite; one device has two copies of a stage; or the step does not
-        fit in memory.
+        An argument has the wrong type; ``replicas`` is not a whole number of at least 1; ``ring_step`` is given together with ``link`` or
+        ``gradient_bytes``; only one of ``link`` and ``gradient_bytes`` is given; ``gradient_bytes`` is not an even whole number; ``link``
+        is given but the costs have no unit; a time is negative or infinite; the costs are neither for one pipeline nor for all ranks; one
+        device has two copies of a stage; or the step does not fit in memory.
 
     References
     ----------
@@ -320,7 +321,7 @@ def _ring_step(
         return hop / chunks, np.full((chunks, ranks), -1)
     if not isinstance(link, Link):
         raise HybridLabError(f"link must be a Link, such as Link(latency=5e-6, bandwidth=25e9), not {short_repr(link)}", "wrong-type")
-    if isinstance(gradient_bytes, float) and gradient_bytes.is_integer():
+    if isinstance(gradient_bytes, (float, np.floating)) and gradient_bytes.is_integer():
         gradient_bytes = int(gradient_bytes)  # a whole number may be written as a float, such as 1e9
     nbytes = whole_number(gradient_bytes, "gradient_bytes", at_least=0, at_most=2**60)
     if nbytes % BYTES_PER_GRADIENT:

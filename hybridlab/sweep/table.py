@@ -204,8 +204,8 @@ def sweep(
         The unit of all times: "s", "ms" or "us". None means that times have no unit.
     executor : concurrent.futures.Executor, optional
         An executor that runs the sweep in other processes: a ``ProcessPoolExecutor``, an ``MPIPoolExecutor`` of mpi4py, a ``Client`` of
-        Dask, or another object whose ``submit`` returns a future with ``add_done_callback``. The table does not depend on the executor. A worker process knows only
-        the schedules that are registered in its imported modules.
+        Dask, or another object whose ``submit`` returns a future with ``add_done_callback``. The table does not depend on the executor. A
+        worker process knows only the schedules that are registered in its imported modules.
     keep : str or path, optional
         A CSV file for the rows. Each row is added when it has results. If the program is stopped or killed, the same call goes on: it reads
         the file and runs the other rows. At the end, the file is ``table.to_csv()`` without the rows that did not run. Delete the file

@@ -16,6 +16,8 @@ FIRST_USES = {
     "hybridlab.plot.__name__": "hybridlab.plot",
     "hybridlab.widgets.__name__": "hybridlab.widgets",
     "hybridlab.published.__name__": "hybridlab.course.published",
+    "hybridlab.bound.__name__": "hybridlab.bound",
+    "hybridlab.engines.run.__module__": "hybridlab.engines.run",
     "hybridlab.check.__module__": "hybridlab.course.checking.checking",
     "hybridlab.rank.__module__": "hybridlab.automatic.ranking",
 }

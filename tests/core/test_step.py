@@ -517,7 +517,7 @@ def test_a_ring_over_a_link(
 
 def test_bytes_can_be_written_as_people_write_them() -> None:
     """Row 69 of the claims: 20 ms a step between two replicas is 0.9 GB of gradients over 22.5 GB/s."""
-    step = hybrid_step(build("1f1b", 2, 8), REPORT, 2, link=Link(0, 22.5e9), gradient_bytes=0.9e9)
+    step = hybrid_step(build("1f1b", 2, 8), REPORT, 2, link=Link(0, 22.5e9), gradient_bytes=np.float32(0.9e9))
     assert step.all_reduce_time == pytest.approx(40)
 
 

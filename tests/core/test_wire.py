@@ -1,5 +1,6 @@
 """Test wire formats: rounding compared with other programs, error bounds, exact bytes, and what is refused."""
 
+import pickle
 import warnings
 from fractions import Fraction
 from typing import Any
@@ -325,3 +326,10 @@ def test_junk(name: Any, block: Any, stochastic: Any, scale: Any, values: Any, r
         if packet is not None:
             assert np.isfinite(outcome(wire.decode, packet)).all()
     outcome(INT8.decode, values)
+
+
+def test_packets_are_equal_if_their_bits_are() -> None:
+    packet = INT8.encode([1.0, -2.0])
+    assert pickle.loads(pickle.dumps(packet)) == packet  # noqa: S301 - of our own making
+    assert hash(packet) == hash(INT8.encode([1.0, -2.0]))
+    assert packet != INT8.encode([1.0, 2.0])
