@@ -185,7 +185,7 @@ class Costs(Frozen):
         return cls(**times_in_file(path, per, unit))
 
     @classmethod
-    def from_timeline(cls, timeline: Timed, *, per: str = "device", links: bool = False, weight_share: float = 0.5) -> "Costs":
+    def from_timeline(cls, timeline: Timed, *, per: Per = "device", links: bool = False, weight_share: float = 0.5) -> "Costs":
         """Return the costs that a timeline shows. The timeline can be measured, as from :meth:`hybridlab.Timeline.from_chrome_trace`.
 
         The time of an operation is the median of all operations of its kind on a device or stage. The latency is the shortest time from the
@@ -197,8 +197,10 @@ class Costs(Frozen):
         ----------
         timeline : Timeline
             A simulated or measured timeline with one setting.
-        per : str
-            "device" for the times of a device with all its chunks, "stage" for the times of each stage.
+        per : str or tuple of str
+            What has a time of its own, as in :class:`Costs`: "device" for the times of a device with all its chunks, "stage" for the times
+            of each stage. With "microbatch", ("device", "microbatch") or ("stage", "microbatch"), each microbatch has its own times, for
+            sequences of different lengths.
         links : bool
             True for one latency for each link (``p2p_between``), False for one latency for all links (``p2p``). Links that carried no
             message get the median of the other links.
@@ -208,8 +210,9 @@ class Costs(Frozen):
         Raises
         ------
         HybridLabError
-            ``timeline`` is not a Timeline or has several settings, ``weight_share`` is above 1, or the times are per device and the first
-            stages of the timeline are not on devices 0, 1, 2, ... Take per="stage" then.
+            ``timeline`` is not a Timeline or has several settings, ``weight_share`` is above 1, the times are per device and the first
+            stages of the timeline are not on devices 0, 1, 2, ... (take per="stage" then), or the times are per microbatch and the schedule
+            has overlapped pairs.
 
         Examples
         --------

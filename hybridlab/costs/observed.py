@@ -1,12 +1,14 @@
 """The times of operations and messages, computed from a timeline."""
 
+import math
 from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from hybridlab.arrays import Floats, Ints
-from hybridlab.checks import known_name, one_time, short_repr, true_or_false
+from hybridlab.checks import one_time, short_repr, true_or_false
+from hybridlab.costs.checking import checked_per
 from hybridlab.errors import HybridLabError
 from hybridlab.schedule import B, F, Operations, W
 
@@ -31,14 +33,14 @@ class Timed(Protocol):
         """The unit of the times."""
 
 
-def observe_costs(timeline: Timed, per: str, links: bool, weight_share: float) -> dict[str, Any]:
+def observe_costs(timeline: Timed, per: str | tuple[str, str], links: bool, weight_share: float) -> dict[str, Any]:
     """Return the arguments of :class:`Costs` from a timeline. See :meth:`Costs.from_timeline`.
 
     Raises
     ------
     HybridLabError
-        ``timeline`` is not a timeline of one setting, ``weight_share`` is above 1, or the times are per device and the first stages are
-        not on devices 0, 1, 2, ... (``other-placement``).
+        ``timeline`` is not a timeline of one setting, ``weight_share`` is above 1, the times are per device and the first stages are not
+        on devices 0, 1, 2, ... (``other-placement``), or the times are per microbatch and the schedule has overlapped pairs.
     """
     if not all(hasattr(timeline, name) for name in ("schedule", "start", "end", "unit")):
         raise HybridLabError(f"from_timeline takes a Timeline, such as simulate(...) returns, not {short_repr(timeline)}", "wrong-type")
@@ -47,20 +49,13 @@ def observe_costs(timeline: Timed, per: str, links: bool, weight_share: float) -
         raise HybridLabError(
             f"from_timeline() reads one setting, but this timeline holds {settings}: pick one with at()", "several-settings"
         )
-    per, links = known_name(per, ("device", "stage"), "value of per"), true_or_false(links, "links")
+    per, links = checked_per(per), true_or_false(links, "links")
     share = one_time(weight_share, "weight_share")
     if share > 1:
         raise HybridLabError(f"weight_share must be a share of the backward, from 0 to 1, not {share}", "out-of-range")
     schedule, takes = timeline.schedule, timeline.end - timeline.start
-    visited = list(dict.fromkeys(schedule.device_of))
-    if per == "device" and visited != sorted(visited):
-        # Other schedules have stage 0 on device 0, so they would give the time of one stage to another.
-        message = "times per device need the first stages on devices 0, 1, 2, ..."
-        message += f", but here stages 0, 1, ... are on devices {short_repr(visited)}"
-        raise HybridLabError(f"{message}: take per='stage'", "other-placement")
-    place = schedule.device if per == "device" else schedule.stage
-    parts = schedule.chunks if per == "device" else 1  # the time of a device is the time of all its chunks
-    count = schedule.devices if per == "device" else schedule.stages
+    place, shape, parts = _places(schedule, per)
+    count = math.prod(shape)
     # The times alone come from operations outside overlapped pairs. There are always some: the first forward and the last backward of a
     # stage cannot be in a pair.
     alone = np.ones(schedule.kind.size, dtype=np.bool_)
@@ -73,15 +68,35 @@ def observe_costs(timeline: Timed, per: str, links: bool, weight_share: float) -
     both, part = _medians(split, place[weights], count), _medians(takes[weights], place[weights], count)
     shares = np.where(both > 0, np.divide(part, both, out=np.full(count, share), where=both > 0), share)
     found: dict[str, Any] = {
-        "forward": forward,
-        "backward": whole,
-        "weight_share": np.minimum(shares, 1.0),  # rounding can make a share larger than 1
+        "forward": forward.reshape(shape),
+        "backward": whole.reshape(shape),
+        "weight_share": np.minimum(shares, 1.0).reshape(shape),  # rounding can make a share larger than 1
         "unit": timeline.unit,
         "per": per,
     }
     pair = takes[schedule.pairs], forward[place[schedule.pairs]] / parts, whole[place[schedule.pairs + 1]] / parts
     found |= {"overlap": _saved_share(*pair), **_latencies(schedule, timeline.start, timeline.end, links)}
     return found
+
+
+def _places(schedule: Operations, per: str | tuple[str, str]) -> tuple[Ints, tuple[int, ...], int]:
+    """Return, for each operation, the index of its time; the shape of the times; and the number of operations that a time is for."""
+    words = (per,) if isinstance(per, str) else per
+    visited = list(dict.fromkeys(schedule.device_of))
+    if "device" in words and visited != sorted(visited):
+        # Other schedules have stage 0 on device 0, so they would give the time of one stage to another.
+        message = "times per device need the first stages on devices 0, 1, 2, ..."
+        message += f", but here stages 0, 1, ... are on devices {short_repr(visited)}"
+        raise HybridLabError(f"{message}: take per='stage'", "other-placement")
+    if "microbatch" in words and schedule.pairs.size:
+        message = "the operations of an overlapped pair run together, so their times for each microbatch cannot be seen"
+        raise HybridLabError(f"{message}: take per='device' or per='stage'", "overlapped-pairs")
+    columns = {"device": schedule.device, "stage": schedule.stage, "microbatch": schedule.microbatch}
+    counts = {"device": schedule.devices, "stage": schedule.stages, "microbatch": schedule.microbatches}
+    shape = tuple(counts[word] for word in words)
+    place: Ints = np.ravel_multi_index([columns[word] for word in words], shape)
+    # the time of a device is the time of all its chunks
+    return place, shape, 1 if "stage" in words else schedule.chunks
 
 
 def _medians(times: Floats, place: Ints, count: int) -> Floats:

@@ -57,6 +57,20 @@ def test_the_makespan_is_that_of_the_timeline(size: Size, data: st.DataObject, u
     assert found.unit == unit
 
 
+@in_turn("name", sorted(REGISTRY.keys() - PAIRED))
+@in_turn("per", ["microbatch", ("device", "microbatch"), ("stage", "microbatch")])
+def test_microbatches_of_different_lengths_have_their_own_times(name: str, per: str | tuple[str, str]) -> None:
+    schedule = build(name, 4, 8)
+    tokens = np.array([1, 4, 2, 9, 3, 7, 5, 6])
+    places = {"device": 4, "stage": schedule.stages}.get(per[0], 0)
+    times = np.multiply.outer(2 + np.arange(places), tokens) if places else tokens
+    costs = Costs(forward=2 * times, backward=4 * times, weight_share=0.25 if name in SPLIT else 0.5, p2p=1, per=per)
+    timeline = simulate(schedule, costs)
+    found = Costs.from_timeline(timeline, per=per)
+    assert found == costs
+    assert simulate(schedule, found).makespan == timeline.makespan
+
+
 @in_turn("name", sorted(PAIRED))
 def test_the_time_of_a_pair_is_not_the_time_of_its_operations(name: str) -> None:
     """Nearly all forwards and full backwards are in pairs here."""
@@ -158,6 +172,9 @@ def test_other_refusals() -> None:
     assert Costs.from_timeline(turned, per="stage").forward.tolist() == [1, 2]
     with refusal("unknown-name", "per"):
         Costs.from_timeline(timeline, per="rank")
+    paired = simulate(build("dualpipe-v", 2, 4), Costs(forward=1, backward=3))
+    with refusal("overlapped-pairs", "microbatch", "per='stage'"):
+        Costs.from_timeline(paired, per=("stage", "microbatch"))
     with refusal("not-true-or-false", "links"):
         Costs.from_timeline(timeline, links=1)  # type: ignore[arg-type]
     with refusal("out-of-range", "weight_share"):
