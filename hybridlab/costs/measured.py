@@ -56,20 +56,11 @@ def times_in_file(source: Any, per: str | None, unit: str | None) -> dict[str, A
     table, separator = table_of(text_of(source), name)
     if not table:
         raise HybridLabError(f"{name} is empty: write a line of names, then lines such as forward,10,12", "empty")
-    heading, lines = table[0], [_line(row) for row in table[1:]]
-    names = heading.cells[1:]
-    if not names:
-        message = f"line {heading.number} names no devices and no stages"
-        raise HybridLabError(f"{message}: write it like time in ms{separator}device 0{separator}device 1", "empty")
-    per = _per_of(heading, per)
-    unit = _unit_of(heading, lines, unit)
-    for place, line in enumerate(lines):
-        if line.kind in {each.kind for each in lines[:place]}:
-            message = f"line {line.number}, column 1: there is a line {line.kind} already"
-            raise HybridLabError(f"{message}: give each kind of time once", "duplicate-name")
-        if len(line.cells) > len(names):
-            message = f"line {line.number} has {len(line.cells) + 1} cells, but line {heading.number} has {len(names) + 1}"
-            raise HybridLabError(f"{message}: give one time for each column", "ragged")
+    heading, names = table[0], table[0].cells[1:]
+    _check_heading(heading, separator)
+    lines = [_line(row) for row in table[1:]]
+    per, unit = _per_of(heading, per), _unit_of(heading, lines, unit)
+    _check_lines(heading, lines)
     cells = {line.kind: _filled_cells(line, names, per) for line in lines}
     numbers = iter(numbers_in([cell for row in cells.values() for cell in row], separator))
     given = {line.kind: np.array([next(numbers) for _ in cells[line.kind]]) for line in lines}
@@ -79,6 +70,26 @@ def times_in_file(source: Any, per: str | None, unit: str | None) -> dict[str, A
             given[line.kind] = given[line.kind] * (IN_A_SECOND[unit] / IN_A_SECOND[line.unit])
     _ask_about_units(lines, given, unit)
     return _arguments(given) | {"per": per, "unit": None if unit == "slots" else unit}
+
+
+def _check_heading(heading: SheetRow, separator: str) -> None:
+    names = heading.cells[1:]
+    if not names:
+        message = f"line {heading.number} names no devices and no stages"
+        raise HybridLabError(f"{message}: write it like time in ms{separator}device 0{separator}device 1", "empty")
+    if len(names) > 1 and all(LETTERS.get(name.lower(), name.lower()) in KINDS_OF_TIME for name in names):
+        message = f"line {heading.number} names kinds of time ({', '.join(names)}), so each line is a device or a stage"
+        raise HybridLabError(f"{message}: turn the table, so that each kind of time has a line and each device a column", "wrong-shape")
+
+
+def _check_lines(heading: SheetRow, lines: Sequence[LineOfTimes]) -> None:
+    for place, line in enumerate(lines):
+        if line.kind in {each.kind for each in lines[:place]}:
+            message = f"line {line.number}, column 1: there is a line {line.kind} already"
+            raise HybridLabError(f"{message}: give each kind of time once", "duplicate-name")
+        if len(line.cells) >= len(heading.cells):
+            message = f"line {line.number} has {len(line.cells) + 1} cells, but line {heading.number} has {len(heading.cells)}"
+            raise HybridLabError(f"{message}: give one time for each column", "ragged")
 
 
 # ---- the words of a file ----
