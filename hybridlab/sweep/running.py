@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 from hybridlab.checks import short_repr
 from hybridlab.errors import HybridLabError
-from hybridlab.progress import with_progress
+from hybridlab.progress import Progress, with_progress
 from hybridlab.sweep.jobs import Job, Results, run_job
 
 NOT_RUN = "not run: "  # beginning of the text for a job that did not run
@@ -44,7 +44,7 @@ def checked_executor(executor: Any) -> Workers | None:
 
 
 def run_jobs(
-    work: Sequence[Job], rows: Sequence[int], executor: Workers | None, progress: bool | None, store: Callable[[int, list[Results]], None]
+    work: Sequence[Job], rows: Sequence[int], executor: Workers | None, progress: Progress, store: Callable[[int, list[Results]], None]
 ) -> list[Outcome]:
     """Return the outcome of every job, in the order of the jobs.
 
@@ -55,7 +55,7 @@ def run_jobs(
         The number of rows of each job, for the progress bar.
     executor : Workers or None
         The executor that runs the jobs. None runs them in this process, one after the other.
-    progress : bool or None
+    progress : bool, callable or None
         As for :func:`with_progress`.
     store : callable
         Called with the index and the results of each job that has finished, at once.

@@ -10,6 +10,7 @@ from typing import Any, overload
 
 from hybridlab.checks import counted, each_of, item_of, known_name, short_repr, unit_of_time, whole_number
 from hybridlab.errors import HybridLabError
+from hybridlab.progress import Progress, checked_progress
 from hybridlab.schedules import REGISTRY, known_schedule
 from hybridlab.sweep.grid import SIZES, Row, column_names, settings
 from hybridlab.sweep.jobs import Results, Run, Size, batches_of, group_into_jobs
@@ -185,7 +186,7 @@ def sweep(
     unit: str | None = "ms",
     executor: Workers | None = None,
     keep: str | os.PathLike[str] | None = None,
-    progress: bool | None = None,
+    progress: Progress = None,
 ) -> Sweep:
     """Return a table with the results of every schedule at every point of a grid, one row for each schedule and point.
 
@@ -210,9 +211,9 @@ def sweep(
         A CSV file for the rows. Each row is added when it has results. If the program is stopped or killed, the same call goes on: it reads
         the file and runs the other rows. At the end, the file is ``table.to_csv()`` without the rows that did not run. Delete the file
         when a schedule of your own has changed.
-    progress : bool, optional
+    progress : bool or callable, optional
         True shows a progress bar immediately (needs tqdm), and False never shows a progress bar. None shows a progress bar after five
-        seconds if tqdm is installed.
+        seconds if tqdm is installed. A function is called as ``progress(done, total)``, with the numbers of rows.
 
     Returns
     -------
@@ -241,7 +242,8 @@ def sweep(
     >>> [(row["devices"], row["p2p"], row["makespan"]) for row in table]
     [(4, 0, 2850.0), (4, 4, 2906.0), (8, 0, 2925.0), (8, 4, 3045.0)]
     """
-    given = _grid_columns(grid, progress)
+    given = _grid_columns(grid)
+    checked_progress(progress)
     executor = checked_executor(executor)
     unit_of_time(unit)
     rows = settings(_schedule_columns(schedules, given), grid)
@@ -297,7 +299,7 @@ def _warn_of_failures(table: Sweep) -> None:
         warnings.warn(message, RuntimeWarning, stacklevel=3)  # the warning points to the caller of ``sweep``
 
 
-def _grid_columns(grid: Any, progress: Any) -> list[str]:
+def _grid_columns(grid: Any) -> list[str]:
     """Return the columns of a grid. Raise an error for invalid arguments."""
     if not isinstance(grid, Mapping):
         wanted = "a grid is a dict from names of columns to their values, such as {'devices': [2, 4]}"
@@ -317,8 +319,6 @@ def _grid_columns(grid: Any, progress: Any) -> list[str]:
     if missing:
         message = f"a grid needs devices, microbatches, forward and backward: {', '.join(missing)} missing"
         raise HybridLabError(message, "missing-argument")
-    if progress is not None and not isinstance(progress, bool):
-        raise HybridLabError(f"progress must be True, False or None, not {short_repr(progress)}", "not-true-or-false")
     return names
 
 

@@ -520,6 +520,13 @@ def test_a_bar_is_shown_when_asked_for_and_counts_rows(bars: list[Any]) -> None:
     assert [(bar.total, bar.n, bar.closed) for bar in bars] == [(8, 8, True)]
 
 
+def test_a_function_is_told_how_many_rows_are_done(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(jobs, "CELLS", 1)
+    seen: list[tuple[int, int]] = []
+    sweep("gpipe", GRID, progress=lambda done, total: seen.append((done, total)))
+    assert seen == [(done, 8) for done in range(1, 9)]
+
+
 def test_a_bar_obeys_the_variable_of_tqdm(bars: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
     for value in ("", "1"):
         monkeypatch.setenv("TQDM_DISABLE", value)
@@ -735,8 +742,8 @@ def test_schedules_that_are_none_are_refused(schedules: Any, more: dict[str, Any
     [
         ("executor", 3, "wrong-type"),
         ("executor", ProcessPoolExecutor, "wrong-type"),
-        ("progress", 1, "not-true-or-false"),
-        ("progress", "yes", "not-true-or-false"),
+        ("progress", 1, "wrong-type"),
+        ("progress", "yes", "wrong-type"),
     ],
 )
 def test_options_that_are_none_are_refused(name: str, value: Any, code: str) -> None:
@@ -762,7 +769,7 @@ def test_junk_is_refused_with_a_sentence_or_read(where: str, value: Any) -> None
     if where in ("schedules", "grid"):
         outcome(sweep, *((value, GRID) if where == "schedules" else ("1f1b", value)), progress=False)
     elif where in ("executor", "progress"):
-        outcome(sweep, "1f1b", GRID, **{where: value if where == "executor" or value is not True else None})
+        outcome(sweep, "1f1b", GRID, **{where: None if where == "progress" and (value is True or callable(value)) else value})
     else:
         outcome(sweep, "1f1b", {"devices": 2, "microbatches": 2, **TIMES, where: value}, progress=False)
 

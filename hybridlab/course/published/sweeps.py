@@ -13,6 +13,7 @@ from typing import Any
 
 from hybridlab.checks import short_repr, whole_number
 from hybridlab.errors import HybridLabError
+from hybridlab.progress import Progress
 from hybridlab.sweep import Sweep, sweep
 from hybridlab.sweep.grid import SIZES
 from hybridlab.sweep.running import Workers
@@ -87,7 +88,7 @@ class PublishedSweep:
             raise HybridLabError(f"{wanted}, not {short_repr(grid)}", "wrong-type")
         object.__setattr__(self, "grid", MappingProxyType(dict(grid)))  # plain assignment fails in a frozen dataclass
 
-    def run(self, *, executor: Workers | None = None, progress: bool | None = None) -> Sweep:
+    def run(self, *, executor: Workers | None = None, progress: Progress = None) -> Sweep:
         """Return the results for all settings.
 
         Parameters
