@@ -341,14 +341,15 @@ def _searches(
     """Return what searches with 1 and with 2 chunks find, by the number of chunks, the searches left out, and the number of devices."""
     searched: dict[int, ScheduleForTimes] = {}
     refused, number = [], devices
-    share = effort if isinstance(costs, Costs) and costs.stages is not None else effort / 2  # times of each stage fit one search only
+    only = isinstance(costs, Costs) and costs.stages is not None  # times of each stage fit one search only
     for chunks in (1, 2):
         if any(each.interrupted for each in searched.values()):
             refused.append(Ranked(NAME, chunks, refusal="an interrupt ended the ranking before this search"))
             break
         try:
+            share = 1.0 if only else chunks / 3  # two chunks have twice the operations
             found = schedule_for(
-                costs, count, memory, chunks=chunks, devices=number, held_after=held_after, seconds=share, progress=progress
+                costs, count, memory, chunks=chunks, devices=number, held_after=held_after, seconds=share * effort, progress=progress
             )
         except HybridLabError as why:
             if why.code != "does-not-fit":
