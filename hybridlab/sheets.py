@@ -25,17 +25,16 @@ BINARY_FILES = {
 }
 ADVICE = "save the file with commas between its cells, with decimal points, and without marks between thousands"
 
-_AFTER_FIRST_CELL = re.compile(r'[ ]*(?:"(?:[^"]|"")*"|[^\t;,"]*)[ ]*([\t;,])')
+# No pattern has two parts that can take the same characters, so a long cell takes no longer than its length.
+_AFTER_FIRST_CELL = re.compile(r'(?:[ ]*"(?:[^"]|"")*"[ ]*|[^\t;,"]*)([\t;,])')
 _MARK = re.compile("[.,]")
-_NUMBER = re.compile(r"[+-]?([0-9.,]*[0-9][0-9.,]*)((?:e[+-]?[0-9]+)?)", re.IGNORECASE)
+_NUMBER = re.compile(r"[+-]?(?=[.,]*[0-9])([0-9.,]+)((?:e[+-]?[0-9]+)?)", re.IGNORECASE)
 _GROUPS = "|[1-9][0-9]{0,2}(?:[G][0-9]{3})+|[1-9][0-9]?(?:[G][0-9]{2})+[G][0-9]{3}"  # thousands; in India 12,34,567
 _WITHOUT_GROUPS = {mark: re.compile(f"[0-9]*(?:[{mark}][0-9]*)?") for mark in OTHER_MARK}
 _WITH_GROUPS = {mark: re.compile(f"(?:[0-9]*{_GROUPS.replace('G', other)})(?:[{mark}][0-9]*)?") for mark, other in OTHER_MARK.items()}
 _SPACES = "[\u00a0\u2009\u202f'\u2019]"  # between thousands, in France and in Switzerland
 _SPACED = re.compile(f"[+-]?[0-9]{{1,3}}(?:{_SPACES}[0-9]{{3}})+(?![0-9]).*")
 _NOT_FINITE = re.compile(r"[+-]?(?:nan|inf|infinity)", re.IGNORECASE)
-
-
 Marks = tuple[str, ...]  # the marks, comma or point, that can be the decimal mark of a number
 
 
