@@ -87,8 +87,8 @@ memory_options = all_of(
 def memory_of(memory: Any, activation: Any, weights: Any) -> Any:
     """Return the argument ``memory`` of the library from the three options of memory.
 
-    >>> memory_of(4.0, None, None), memory_of("8GB", "1GB", None).microbatches()
-    (4.0, array(8.))
+    >>> memory_of(4.0, None, None), memory_of("8GB", "1GB", None).total
+    (4.0, 8000000000.0)
     """
     if activation is not None and memory is not None:
         return Memory(memory, activation=activation, weights=0 if weights is None else weights)

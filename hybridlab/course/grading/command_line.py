@@ -3,7 +3,6 @@
 import contextlib
 import json
 import math
-import os
 import signal
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -38,7 +37,6 @@ class CommandLine(click.Group):
         try:
             return super().main(*arguments, **named)
         except OSError as why:  # click itself ends silently if the reader of a pipe has ended, as after ``| head``
-            _write_no_more()
             _tell(f"{why.filename or 'the output'} cannot be written: {why.strerror or why}")
             sys.exit(USAGE)
 
@@ -77,14 +75,6 @@ def _tell(sentence: str) -> None:
         click.echo(sentence, err=True)
 
 
-def _write_no_more() -> None:
-    """Let what is still to be written to standard output go nowhere. Otherwise Python fails once more at its end, with a traceback."""
-    with contextlib.suppress(OSError, ValueError, AttributeError):  # streams of tests have no file
-        nowhere = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(nowhere, sys.stdout.fileno())
-        os.close(nowhere)
-
-
 def _leave_tidily_when_terminated() -> None:
     """Let SIGTERM raise an error, so that temporary files are removed and workers are ended. Slurm and ``timeout`` send this signal."""
 
@@ -103,8 +93,8 @@ def print_results(results: Mapping[str, Any], text: str, as_json: bool) -> None:
 def plain(value: Any) -> Any:
     """Return a value as JSON has it: numbers that are not finite become None, and other objects become texts.
 
-    >>> plain({"peaks": np.array([1.0, np.nan]), "op": Path("a")})
-    {'peaks': [1.0, None], 'op': 'a'}
+    >>> plain({"peaks": np.array([1.0, np.nan]), "limits": (1, ValueError("a"))})
+    {'peaks': [1.0, None], 'limits': [1, 'a']}
     """
     if isinstance(value, Mapping):
         return {str(key): plain(each) for key, each in value.items()}
@@ -114,7 +104,7 @@ def plain(value: Any) -> Any:
         return value if math.isfinite(value) else None
     if value is None or isinstance(value, (bool, int, str)):
         return value
-    return list(map(plain, value)) if isinstance(value, Iterable) and not isinstance(value, os.PathLike) else str(value)
+    return list(map(plain, value)) if isinstance(value, Iterable) else str(value)
 
 
 @contextlib.contextmanager
