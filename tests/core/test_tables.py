@@ -10,12 +10,13 @@ from typing import Any
 import pytest
 from cases import in_turn, refusal
 
-from hybridlab import A100_80GB, Sweep, Transformer, search, sweep
+from hybridlab import A100_80GB, Costs, Sweep, Transformer, rank, search, sweep
 from hybridlab.tables import Tabular, html_table
 
 TABLES = {
     "sweep": sweep(["interleaved", "1f1b"], {"devices": 2, "microbatches": [2, 3], "forward": [[0.1, 2]], "backward": 1 / 3}, unit="us"),
     "long": sweep("gpipe", {"devices": 2, "microbatches": range(1, 2001), "forward": 1, "backward": 2}, unit=None),
+    "ranking": rank(Costs(forward=1, backward=2, unit="s"), 4, devices=2, seconds=0),
     "search": search(Transformer(layers=24, hidden=2304, heads=24), 32, A100_80GB),
 }
 
