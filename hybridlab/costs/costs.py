@@ -336,7 +336,7 @@ class Costs(Frozen):
         if self.batch or not self.same_everywhere or self.p2p_between is not None:
             return None
         times = (self.forward.item(), self.backward.item(), self.weight_share.item())
-        return *checking.of_four_kinds(*times, 1 if self.by_stage else chunks), self.p2p.item()
+        return *checking.of_four_kinds(*times, chunks if self.per == "device" or not self.by_stage else 1), self.p2p.item()
 
     def pairs(self, devices: int, chunks: int = 1) -> Floats:
         """Return the time of an overlapped pair on each device, shape (devices, settings...). Each operation of the pair is on one chunk.
@@ -355,7 +355,7 @@ class Costs(Frozen):
         >>> Costs(forward=1, backward=2, overlap=0.5).together(np.array([1.0]), np.array([4.0]))
         array([4.5])
         """
-        forward, backward = times(forward, "forward"), times(backward, "backward")
+        forward, backward = checking.times_of_pairs(forward, "forward"), checking.times_of_pairs(backward, "backward")
         try:
             together: Floats = forward + backward - self.overlap[..., 0] * np.minimum(forward, backward)
         except ValueError:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hybridlab.arrays import Floats
-from hybridlab.checks import counted, each_of, short_repr
+from hybridlab.checks import counted, each_of, known_name, short_repr
 from hybridlab.costs import Costs
 from hybridlab.errors import Deadlock, HybridLabError, UnsupportedSize
 from hybridlab.schedule import Action, Operations, Problem, Schedule, inputs_from_others, read_actions
@@ -78,6 +78,8 @@ def run_in_order(schedule: Operations, costs: Costs, messages: Any) -> tuple[Flo
     HybridLabError
         A list of actions has a fault.
     """
+    if isinstance(messages, str):
+        known_name(messages, ("free", "ordered"), "value of messages")
     plans = _plans_in_order(schedule) if isinstance(messages, str) else _given_plans(schedule, messages)
     clock = _Clock(schedule, costs, plans, blocking=not isinstance(messages, str))
     clock.run()

@@ -7,14 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from hybridlab.checks import MOST_CELLS, each_of, known_name, short_repr
+from hybridlab.checks import MOST_CELLS, each_of, short_repr
 from hybridlab.costs import Costs
 from hybridlab.errors import HybridLabError
 from hybridlab.schedule import Operations
 from hybridlab.simulation.loops import all_settings, one_by_one, row_by_row
 from hybridlab.timeline import Timeline, computed_timeline
-
-MESSAGES = ("free", "ordered")
 
 
 def simulate(schedule: Operations, costs: Costs, *, messages: str | Sequence[Sequence[str]] = "free") -> Timeline:
@@ -80,7 +78,7 @@ def simulate(schedule: Operations, costs: Costs, *, messages: str | Sequence[Seq
         device 1 waits at 'receive 0F0 from 0' until device 0 sends it
     """
     _require_runs([(schedule, costs)])
-    if not isinstance(messages, str) or known_name(messages, MESSAGES, "value of messages") != "free":
+    if not (isinstance(messages, str) and messages == "free"):
         from hybridlab.simulation.ordered import run_in_order  # imported here, because it is rarely needed
 
         return computed_timeline(schedule, *run_in_order(schedule, costs, messages), costs.unit)
