@@ -5,6 +5,7 @@ from typing import Any
 import anywidget
 import traitlets
 
+from hybridlab.checks import one_time, whole_number
 from hybridlab.costs import Costs
 from hybridlab.schedules import REGISTRY, build
 from hybridlab.widgets.choices import costs_of_one_setting, schedule_names
@@ -33,7 +34,7 @@ class TimelineFilm(anywidget.AnyWidget):
     Raises
     ------
     HybridLabError
-        If a schedule does not exist or does not support the size.
+        If a schedule does not exist or does not support the size, or a time is not one number of zero or more.
 
     Examples
     --------
@@ -60,7 +61,8 @@ class TimelineFilm(anywidget.AnyWidget):
 
 def film_data(names: list[str], devices: int, microbatches: int, forward: float, backward: float, unit: str | None) -> Data:
     """Return the orders of the schedules and the costs as plain data. Raise an error if a schedule does not support the size."""
-    costs: Costs = costs_of_one_setting(forward=forward, backward=backward, unit=unit)
+    devices, microbatches = whole_number(devices, "devices"), whole_number(microbatches, "microbatches")
+    costs: Costs = costs_of_one_setting(forward=one_time(forward, "forward"), backward=one_time(backward, "backward"), unit=unit)
     chunks = {name: REGISTRY[name].fewest_chunks for name in names}
     schedules = []
     for name, count in chunks.items():

@@ -2,6 +2,7 @@
 
 import json
 
+import numpy as np
 from cases import in_turn, refusal
 
 from hybridlab import UnsupportedSize, build
@@ -28,8 +29,10 @@ def test_what_cannot_run_is_refused() -> None:
         TimelineFilm("1f1", devices=4, microbatches=6)
     with refusal("negative", "forward"):
         TimelineFilm("1f1b", devices=4, microbatches=6, forward=-1)
+    with refusal("wrong-shape", "forward", "[1, 2]"):
+        TimelineFilm("1f1b", devices=2, microbatches=6, forward=[1, 2])  # type: ignore[arg-type]
 
 
-@in_turn("sizes", [(1, 1), (1, 3), (4, 1)])
+@in_turn("sizes", [(1, 1), (1, 3), (4, 1), (np.int64(2), np.int64(2))])
 def test_the_smallest_sizes_can_be_played(sizes: tuple[int, int]) -> None:
-    assert len(TimelineFilm(("gpipe", "1f1b"), *sizes).data["schedules"]) == 2
+    assert len(json.loads(json.dumps(TimelineFilm(("gpipe", "1f1b"), *sizes).data))["schedules"]) == 2
