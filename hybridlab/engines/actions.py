@@ -11,6 +11,7 @@ import numpy as np
 from hybridlab.checks import in_a_second, short_repr
 from hybridlab.costs import Costs
 from hybridlab.engines.group import Group
+from hybridlab.engines.job import require_schedule_and_costs
 from hybridlab.engines.mpi import POLL
 from hybridlab.engines.run import run
 from hybridlab.engines.work import StepWork
@@ -90,8 +91,13 @@ def run_actions(schedule: Schedule, actions_of: ActionsFunction, costs: Costs, g
     Deadlock
         Ranks wait for each other. The error names the action at which each rank waits.
     HybridLabError
-        A text is not an action, or a rank leaves out an operation.
+        An argument is not what is listed above, the group does not fit, a text is not an action, or a rank leaves out an operation.
     """
+    require_schedule_and_costs(schedule, costs)
+    fits: bool = callable(actions_of) and isinstance(costs, Costs)
+    if not fits:
+        wanted = "run_actions takes a function of lines, needs and rank, and Costs"
+        raise HybridLabError(f"{wanted}, not {short_repr(actions_of)} and {short_repr(costs)}", "wrong-type")
     if not isinstance(group, Group) or group.engine != "mpi" or group.ranks != schedule.devices:
         wanted = f"run_actions takes Group('mpi', {schedule.devices}), with a process for each device"
         raise HybridLabError(f"{wanted}, not {short_repr(group)}", "wrong-number-of-processes")

@@ -154,10 +154,7 @@ def checked_job(
     lost: Any = (),
 ) -> Job:
     """Return the job of a run, or raise an error if its arguments are invalid."""
-    if not isinstance(schedule, Schedule):
-        raise HybridLabError(f"an engine runs the Schedule of one pipeline, not {short_repr(schedule)}", "not-a-schedule")
-    if not isinstance(costs, Costs | None):
-        raise HybridLabError(f"an engine takes Costs, or None for no time at all, not {short_repr(costs)}", "not-costs")
+    require_schedule_and_costs(schedule, costs)
     costs = FREE if costs is None else costs
     mesh_schedule = replicate(schedule, replicas)
     wait = true_or_false(wait, "wait")
@@ -198,6 +195,14 @@ def checked_job(
         wait=wait,
         lost=_checked_lost(schedule, lost),
     )
+
+
+def require_schedule_and_costs(schedule: Any, costs: Any) -> None:
+    """Raise an error if ``schedule`` is not the schedule of one pipeline, or ``costs`` is neither Costs nor None."""
+    if not isinstance(schedule, Schedule):
+        raise HybridLabError(f"an engine runs the Schedule of one pipeline, not {short_repr(schedule)}", "not-a-schedule")
+    if not isinstance(costs, Costs | None):
+        raise HybridLabError(f"an engine takes Costs, or None for no time at all, not {short_repr(costs)}", "not-costs")
 
 
 def report_steps(job: Job, times: Floats, report: Callable[[int], None]) -> Callable[[], None]:

@@ -99,6 +99,11 @@ def formula_prediction(
     float or None
         In the unit of the timelines. None if no closed form covers this schedule with these sizes and times.
 
+    Raises
+    ------
+    HybridLabError
+        ``schedule`` is not a Schedule (``not-a-schedule``), the steps are not timelines of one schedule, or another argument is invalid.
+
     Examples
     --------
     >>> from hybridlab import build, simulate
@@ -106,6 +111,8 @@ def formula_prediction(
     >>> step.makespan, formula_prediction(step.schedule, step), formula_prediction(step.schedule, step, slowest=True)
     (43.5, 37.125, 49.5)
     """
+    if not isinstance(schedule, Schedule):
+        raise HybridLabError(f"a closed form is for a Schedule, not {short_repr(schedule)}", "not-a-schedule")
     form, costs = FORMS.get(schedule.name), times_of_steps(measured, p2p)
     if form is None:
         return None

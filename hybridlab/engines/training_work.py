@@ -7,9 +7,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hybridlab.arrays import Floats, Ints
+from hybridlab.checks import each_of, short_repr, whole_number
 from hybridlab.engines.job import MOST_STEPS
 from hybridlab.engines.real_step import RealStep
 from hybridlab.engines.work import StepWork
+from hybridlab.errors import HybridLabError
 from hybridlab.schedule import Op, Schedule
 from hybridlab.step.replicas import holders
 from hybridlab.training.alone import DEFAULT, checked_rate, data_for, generators
@@ -67,7 +69,8 @@ class TrainingWork(StepWork):
     Raises
     ------
     HybridLabError
-        The batch cannot be cut into equal microbatches, there are more stages than layers, or the data do not fit the network.
+        The batch cannot be cut into equal microbatches, there are more stages than layers, the data do not fit the network, or an argument
+        has a wrong type.
 
     Examples
     --------
@@ -93,8 +96,8 @@ class TrainingWork(StepWork):
     ) -> None:
         must_be_one_pipeline(schedule)
         self._schedule, self._network, self._data = schedule, network, data_for(network, data)
-        self._shape = shape_of_labels(batch, replicas, schedule.microbatches)
-        self._batch, self._rate, self._seed = batch, checked_rate(learning_rate), seed
+        self._shape = shape_of_labels(whole_number(batch, "batch"), whole_number(replicas, "replicas"), schedule.microbatches)
+        self._batch, self._rate, self._seed = batch, checked_rate(learning_rate), whole_number(seed, "seed", at_least=0)
         self._holders = holders(schedule, self._shape[0])
         self._ranks: dict[int, _RankState] = {}  # key: the rank; a process that works for one rank has only this rank
 
@@ -139,6 +142,17 @@ def trained_weights(schedule: Schedule, results: Sequence[RankTrained]) -> Float
     """Return the weights of every copy of the network from the results of all ranks, shape (replicas x copies, parameters).
 
     The order of the rows is the order of ``Trained.replicas``: copy c of replica r is row r x copies + c.
+
+    Raises
+    ------
+    HybridLabError
+        ``schedule`` is not the schedule of one pipeline (``not-a-schedule``), or ``results`` are not those of a run of it with a
+        :class:`TrainingWork` (``wrong-type``).
     """
+    must_be_one_pipeline(schedule)
+    wanted = f"results are those of a run with a TrainingWork, one for each of the {schedule.devices} devices of every pipeline"
+    results = list(each_of(results, wanted))
+    if not results or len(results) % schedule.devices or not all(isinstance(each, RankTrained) for each in results):
+        raise HybridLabError(f"{wanted}, not {short_repr(results)}", "wrong-type")
     ranks = holders(schedule, len(results) // schedule.devices)
     return np.stack([np.concatenate([results[rank].weights[stage] for stage, rank in enumerate(row)]) for row in ranks.T.tolist()])

@@ -42,6 +42,11 @@ class PaddedWork(StepWork):
     products : int
         The number of products in an operation.
 
+    Raises
+    ------
+    HybridLabError
+        A number is not a whole number of at least 1, or ``size`` is above 4,096.
+
     Examples
     --------
     >>> work = PaddedWork(size=4)
@@ -252,6 +257,11 @@ def measure_overhead(engine: str | Group = "threads") -> Overhead:
     ----------
     engine : str or Group
         As for :func:`run`. A group has at least two processes.
+
+    Raises
+    ------
+    HybridLabError
+        The engine is unknown, is not installed or does not start, or the group has only one process.
 
     Examples
     --------

@@ -22,10 +22,10 @@ from hybridlab.course.comparisons import compared
 from hybridlab.training import Network
 
 MODULES = ["automatic", "bound", "collectives", "formulas", "hardware", "planner", "plot", "schedules", "step", "timeline", "training"]
-MODULES += ["course.claims", "course.comparisons", "course.published"]
+MODULES += ["engines", "course.claims", "course.comparisons", "course.published"]
 ELSEWHERE = {  # these work for seconds, or tests of their own give them junk; Python's Enum reads the arguments of Kind
     "rank", "schedule_for", "optimum", "optimality_gap", "sweep", "search", "accuracy_check", "train", "train_alone", "threads", "check",
-    "Kind", "digits", "int8_law", "timeline", "compare",
+    "Kind", "digits", "int8_law", "timeline", "compare", "TrainingWork", "run", "longest_pause", "predict_and_measure",
 }  # fmt: skip
 MODEL, PLAN, LINK = Transformer(layers=4, hidden=64, heads=4), Plan(1, 2, 2, 1, 8), Link(1e-5, 1e9)
 NETWORK, SWEEP = Network((2, 3, 2)), sweep("gpipe", {"devices": 2, "microbatches": [2, 4], "forward": 1, "backward": 2})
