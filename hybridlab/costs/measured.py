@@ -28,6 +28,7 @@ UNITS = {word: unit for unit, words in WORDS_OF_UNITS.items() for word in words}
 APART = 100  # times of work that differ by such a factor are asked about, because one of them may be in another unit
 
 _PLACE = re.compile(rf"({'|'.join(PLACES)})s?[\s_:#-]*([0-9]{{1,9}})(?![0-9])", re.IGNORECASE)
+_OPERATION = re.compile(r"\(?[0-9]+[FBIW][0-9]+")  # or an overlapped pair
 _FROM = re.compile(rf"p2p from (?:{'|'.join(PLACES)}) ([0-9]{{1,9}})")
 
 
@@ -74,6 +75,10 @@ def times_in_file(source: Any, per: str | None, unit: str | None) -> dict[str, A
 
 def _check_heading(heading: SheetRow, separator: str) -> None:
     names = heading.cells[1:]
+    if _OPERATION.match(heading.cells[0]):
+        raise HybridLabError(
+            f"line {heading.number} has the order of a device, so this is a schedule: Schedule.from_csv reads it", "not-a-time"
+        )
     if not names:
         message = f"line {heading.number} names no devices and no stages"
         raise HybridLabError(f"{message}: write it like time in ms{separator}device 0{separator}device 1", "empty")

@@ -253,6 +253,7 @@ def test_a_file_says_its_unit_and_its_columns() -> None:
         (GOOD.replace("12", "12,13"), "ragged", "line 2 has 4 cells, but line 1 has 3"),
         ("", "empty", "is empty"),
         ("\n \n,,\n", "empty", "is empty"),
+        ("0F0,0B0\n1F0,1B0\n", "not-a-time", "Schedule.from_csv reads it"),
         ("stage,forward,backward\n0,10,20\n1,12,24", "wrong-shape", "turn the table"),
         ("time\nforward", "empty", "line 1 names no devices and no stages"),
         ("ms,a\nforward,1", "missing-time", "there is no line backward"),
