@@ -101,7 +101,7 @@ def schedule_for(
     seconds : float
         Effort of the search. The search counts its work instead of real time; one unit is about one second on one core. The schedules of
         the registry and the first policies come before the effort. They have a limit, too: at 64 devices with 512 microbatches they take
-        about {START} seconds.
+        up to four seconds.
     seed : int
         Seed of the local search.
     progress : bool or callable, optional
@@ -235,7 +235,10 @@ def without_pairs(template: Schedule, costs: Costs) -> Costs:
         return costs
     # A pair saves at most overlap x min(F, B). So this function shortens every backward by this time. Then the two operations of a pair
     # can run one after the other and end no later, and a bound for orders without pairs also holds for orders with pairs.
-    shorter = np.maximum(costs.backward - costs.overlap * np.minimum(costs.forward, costs.backward), 0.0)
+    forward = costs.forward
+    if costs.per != "device":  # the forward of a pair can be that of another stage or microbatch than the backward, so the longest counts
+        forward = forward.max(axis=-1 if costs.per == ("device", "microbatch") else None, keepdims=True)
+    shorter = np.maximum(costs.backward - costs.overlap * np.minimum(forward, costs.backward), 0.0)
     weight = np.minimum(costs.weight_gradient, shorter)
     share = np.divide(weight, shorter, out=np.zeros_like(shorter), where=shorter > 0)
     return replace(costs, backward=shorter, weight_share=share, overlap=np.zeros(1))

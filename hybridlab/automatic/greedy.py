@@ -84,7 +84,7 @@ def greedy(problem: OrderProblem, policy: Policy) -> list[Order] | None:
             elif rank[line] < best:
                 chosen, best = line, rank[line]
         # lines from 2 x stages on are weight gradients; a weight gradient may delay more urgent operations
-        if chosen < 0 or (chosen >= 2 * stages and soon < now + policy.patience * problem.duration[chosen * microbatches]):
+        if chosen < 0 or (chosen >= 2 * stages and soon < now + policy.patience * problem.duration[chosen * microbatches + done[chosen]]):
             if soon < never:
                 heappush(events, (soon, device))
             continue

@@ -222,9 +222,25 @@ def test_the_work_of_all_parts_is_bounded_by_the_effort(devices: int, microbatch
         assert plan.left_out == ""
 
 
-def test_what_the_effort_did_not_suffice_for_is_said() -> None:
+def test_what_the_effort_did_not_suffice_for_is_not_done_and_it_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: list[str] = []
+
+    def counting(name: str) -> Any:
+        of = getattr(search, name)
+        return lambda *arguments: calls.append(name) or of(*arguments)
+
+    for name in ("greedy", "build"):
+        monkeypatch.setattr(search, name, counting(name))
     made = schedule_for(EXAMPLE, 64, devices=16, memory=16, seconds=0)
     assert made.summary.startswith("32 of 120 policies were tried; the solver was given no time: no order is shorter than ")
+    assert (calls.count("greedy"), calls.count("build")) == (32, 5)
+    monkeypatch.setattr(search, "START", 0)
+    monkeypatch.setattr(search, "FIRST_POLICIES", 0)
+    calls.clear()
+    nothing = schedule_for(EXAMPLE, 4, devices=2, memory=1, chunks=2, seconds=0)
+    assert calls == []
+    assert nothing.summary.startswith("0 of 8 schedules of the registry were simulated and 0 of 480 policies were tried; the solver was ")
+    assert nothing.name == "one by one", "some schedule comes back"
 
 
 def test_overlapped_pairs_of_the_registry_stay_within_the_bound() -> None:
