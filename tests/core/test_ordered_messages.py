@@ -144,13 +144,10 @@ def test_a_deadlock_names_the_message_at_which_each_device_waits() -> None:
 
 
 def test_a_link_carries_messages_in_the_order_of_their_sends() -> None:
-    """MPI would pair these messages by tag. NCCL has no tags: device 1 would take 0F0 for 0F1."""
-    own = lists_in_words(lists_in_order(nodes(TWO)))
-    one, other = (own[1].index(f"receive 0F{microbatch} from 0") for microbatch in (0, 1))
-    own[1][one : other + 1] = [
-        "receive 0F1 from 0",
-        "receive 0F0 from 0",
-        *(each for each in own[1][one : other + 1] if "receive" not in each),
+    """MPI pairs these messages by tag, and both sends start together. NCCL has no tags: device 1 would take 0F0 for 0F1."""
+    own = [
+        ["run 0F0", "run 0F1", "send 0F0 to 1 and send 0F1 to 1", "receive 1B0 from 1", "run 0B0", "receive 1B1 from 1", "run 0B1"],
+        ["receive 0F1 from 0", "receive 0F0 from 0", "run 1F0", "run 1F1", "run 1B0", "send 1B0 to 0", "run 1B1", "send 1B1 to 0"],
     ]
     with pytest.raises(Deadlock, match="a link carries messages in the order of their sends: device 0 waits at 'send 0F0 to 1'"):
         simulate(TWO, Costs(forward=1, backward=2), messages=own)

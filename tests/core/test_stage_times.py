@@ -15,7 +15,7 @@ from profiles import examples
 from shortest import shortest
 from strategies import Size, eighths, legal_orders, links, quarters, sizes
 
-from hybridlab import REGISTRY, Costs, Schedule, build, hybrid_step, simulate
+from hybridlab import REGISTRY, Costs, Schedule, build, hybrid_step, schedule_for, simulate
 from hybridlab.bound import lower_bound, optimum
 from hybridlab.simulation import durations, running_times
 
@@ -95,6 +95,20 @@ def test_the_shortest_order_is_found_for_them() -> None:
     found = optimum(build("hanayo", 2, 2), Costs(forward=[1, 4, 4, 1], backward=[2, 8, 8, 2], per="stage"), seconds=30)
     assert found.proven
     assert found.makespan == found.bound == 1 + 48 + 2
+
+
+@in_turn(
+    "per, forward, backward",
+    [
+        ("stage", [32, 32, 1, 1], [1, 1, 32, 32]),
+        ("microbatch", [1, 1, 1, 32], [32, 32, 1, 1]),
+        (("device", "microbatch"), [[1, 1, 1, 32], [1, 1, 1, 32]], [32, 32, 1, 1]),
+    ],
+)
+def test_no_bound_forgets_pairs_of_unlike_operations(per: Any, forward: Any, backward: Any) -> None:
+    """A pair saves the shorter of its two times. These are of other stages and microbatches, so a bound must not pair like with like."""
+    costs = Costs(forward=forward, backward=backward, overlap=1, per=per)
+    assert schedule_for(costs, 4, devices=2, chunks=2, seconds=0).bound <= simulate(build("dualpipe-v", 2, 4), costs).makespan
 
 
 @in_turn(
