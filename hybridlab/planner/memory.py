@@ -16,7 +16,7 @@ MORE_STAGES, MORE_MEMORY = "more tensor or pipeline stages", "GPUs of more memor
 LOGIT_BYTES = 2 + 4  # a 16-bit logit, and an FP32 copy for the loss; the gradient of the logit overwrites the copy
 
 
-class Memory(NamedTuple):
+class GPUMemory(NamedTuple):
     """Bytes on the fullest GPU of a plan, as :func:`memory` returns them.
 
     Attributes
@@ -48,7 +48,7 @@ def stage_parameters(model: Transformer, plan: Plan) -> float:
     return layers + (model.vocabulary / plan.tensor + model.sequence) * model.hidden
 
 
-def memory(model: Transformer, plan: Plan) -> Memory:
+def memory(model: Transformer, plan: Plan) -> GPUMemory:
     """Return the bytes that the fullest GPU of a plan needs.
 
     The fullest GPU is in the first stage, or in the last stage if its logits need more memory. A parameter takes 16 bytes. The activations
@@ -83,7 +83,7 @@ def memory(model: Transformer, plan: Plan) -> Memory:
     return _fullest(model, plan)
 
 
-def stage_memories(model: Transformer, plan: Plan) -> tuple[Memory, Memory]:
+def stage_memories(model: Transformer, plan: Plan) -> tuple[GPUMemory, GPUMemory]:
     """Return the memory on a GPU of the first stage and on a GPU of the last stage. This function does not check its arguments."""
     size, tensor, recompute, split = plan.microbatch, plan.tensor, plan.recompute, plan.sequence_parallel
     states = STATE_BYTES * stage_parameters(model, plan)
@@ -93,10 +93,10 @@ def stage_memories(model: Transformer, plan: Plan) -> tuple[Memory, Memory]:
     whole, stored = (model.layer_activation_bytes(size, tensor, each, split) for each in ("none", recompute))
     logits = LOGIT_BYTES * size * model.sequence * model.vocabulary / tensor
     # a backward recomputes one layer at a time
-    return Memory(states, on_first, whole - stored), Memory(states, on_last, whole - stored + logits)
+    return GPUMemory(states, on_first, whole - stored), GPUMemory(states, on_last, whole - stored + logits)
 
 
-def _fullest(model: Transformer, plan: Plan) -> Memory:
+def _fullest(model: Transformer, plan: Plan) -> GPUMemory:
     """Return the memory on the fullest GPU of a plan. The plan must divide the layers and the heads of the model."""
     first, last = stage_memories(model, plan)
     return first if first.total >= last.total else last

@@ -12,7 +12,7 @@ from hybridlab.checks import checked_text, known_name, one_time, short_repr, tru
 from hybridlab.errors import HybridLabError, UnsupportedSize
 from hybridlab.hardware import A100_40GB, A100_80GB, B200, H100, H200, INFINIBAND_EDR, INFINIBAND_HDR, INFINIBAND_NDR, Profile
 from hybridlab.model import RECOMPUTE, Transformer
-from hybridlab.planner import IterationTime, Memory, Plan
+from hybridlab.planner import GPUMemory, IterationTime, Plan
 from hybridlab.widgets.choices import one_or_several, whole_numbers, wire_formats
 from hybridlab.widgets.cluster_explorer_data import AXES, ClusterCase, Values, case_of, cluster_data
 from hybridlab.widgets.cluster_explorer_own import offered_functions, own_times
@@ -184,7 +184,7 @@ class ClusterExplorer(View):
         return self._case.time()
 
     @property
-    def memory(self) -> Memory:
+    def memory(self) -> GPUMemory:
         """The memory that the plan needs on the fullest GPU. Raises :class:`UnsupportedSize` if the plan does not divide the model."""
         return self._case.memory
 

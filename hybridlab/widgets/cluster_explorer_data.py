@@ -18,7 +18,7 @@ from hybridlab.errors import HybridLabError, UnsupportedSize
 from hybridlab.hardware import Profile
 from hybridlab.model import Transformer
 from hybridlab.palette import PART_COLOURS, ink_on, line_style
-from hybridlab.planner import IterationTime, Memory, Plan, memory, predict
+from hybridlab.planner import GPUMemory, IterationTime, Plan, memory, predict
 from hybridlab.planner.iteration import Amounts, amounts_of, part_seconds
 from hybridlab.planner.memory import MORE_MEMORY, MORE_STAGES, refuse_overflow, stage_memories
 from hybridlab.planner.plan import refuse_misfit
@@ -67,7 +67,7 @@ class ClusterCase(NamedTuple):
         return predict(self.model, self.plan, self.profile, wire=self.wire, must_fit=must_fit)
 
     @property
-    def memory(self) -> Memory:
+    def memory(self) -> GPUMemory:
         """The memory that the plan needs on the fullest GPU."""
         return memory(self.model, self.plan)
 
@@ -77,12 +77,12 @@ class ClusterCase(NamedTuple):
         return amounts_of(self.model, self.plan, self.profile, self.wire)
 
     @property
-    def on_first(self) -> Memory:
+    def on_first(self) -> GPUMemory:
         """The memory on a GPU of the first stage."""
         return stage_memories(self.model, self.plan)[0]
 
     @property
-    def on_last(self) -> Memory:
+    def on_last(self) -> GPUMemory:
         """The memory on a GPU of the last stage."""
         return stage_memories(self.model, self.plan)[1]
 

@@ -19,6 +19,7 @@ FLOORS = {
     "arrays": 0,
     "checks": 0,
     "errors": 0,
+    "memory": 0,
     "progress": 0,
     "sheets": 0,
     "tables": 0,
