@@ -15,7 +15,8 @@ from profiles import examples
 from shortest import shortest
 from strategies import Size, eighths, legal_orders, links, quarters, sizes
 
-from hybridlab import REGISTRY, Costs, Schedule, build, hybrid_step, schedule_for, simulate
+from hybridlab import REGISTRY, Costs, Schedule, build, hybrid_step, simulate
+from hybridlab.automatic.for_times import templates_of, without_pairs
 from hybridlab.bound import lower_bound, optimum
 from hybridlab.simulation import durations, running_times
 
@@ -108,7 +109,8 @@ def test_the_shortest_order_is_found_for_them() -> None:
 def test_no_bound_forgets_pairs_of_unlike_operations(per: Any, forward: Any, backward: Any) -> None:
     """A pair saves the shorter of its two times. These are of other stages and microbatches, so a bound must not pair like with like."""
     costs = Costs(forward=forward, backward=backward, overlap=1, per=per)
-    assert schedule_for(costs, 4, devices=2, chunks=2, seconds=0).bound <= simulate(build("dualpipe-v", 2, 4), costs).makespan
+    template = templates_of(2, 4, chunks=2)[1]
+    assert lower_bound(template, without_pairs(template, costs), memory=4) <= simulate(build("dualpipe-v", 2, 4), costs).makespan
 
 
 @in_turn(
