@@ -10,7 +10,7 @@ from hybridlab.errors import HybridLabError
 from hybridlab.schedule import Kind, Op, Schedule
 from hybridlab.schedules import REGISTRY, build, known_schedule
 from hybridlab.timeline.events import Event
-from hybridlab.timeline.recordings import Find, Found, Slice, names_of
+from hybridlab.timeline.recordings import Find, Match, Slice, names_of
 
 EXAMPLE = 'events={"F": "forward_step", "B": "backward_step"}, schedule="1f1b"'
 Asked = Schedule | tuple[str, int | None]  # a schedule, or its name and its number of chunks
@@ -79,12 +79,12 @@ def finder(events: Mapping[Kind, re.Pattern[str]]) -> Find:
     (<Kind.B: 'B'>, None)
     """
 
-    def find(event: Event) -> Found | None:
+    def find(event: Event) -> Match | None:
         for name in names_of(event):
             for kind, pattern in events.items():
                 match = pattern.fullmatch(name)
                 if match:
-                    return Found((), kind, match.groupdict().get("device"))
+                    return Match((), kind, match.groupdict().get("device"))
         return None
 
     return find

@@ -15,9 +15,9 @@ from hybridlab.checks import checked_text, each_of, short_repr
 from hybridlab.errors import HybridLabError
 from hybridlab.schedule import Kind, Op
 from hybridlab.timeline.events import OTHER_ENDINGS, Event, read_events
+from hybridlab.timeline.operators import Run, Track, runs_between
 
 Paths = str | PathLike[str] | Iterable[str | PathLike[str]]
-Track = tuple[Any, ...]  # process and thread of an event: its pid and tid
 
 MICROSECOND = 1.0  # times in files are rounded, so times that differ by less than this count as equal
 LONGEST_PATH = 4096  # characters; the longest path that Linux allows
@@ -26,6 +26,7 @@ _TORCH = re.compile(r"(?:PP:)?(?P<stage>[0-9]{1,9})(?P<kind>[FBIW])(?P<microbatc
 _TORCH_PAIR = re.compile(r"(?:PP:)?\(([0-9]+[FB][0-9]+);([0-9]+[FB][0-9]+)\)(?:OVERLAP_F_B)?")
 _WAITS = ("c10d::", "gloo:", "nccl:", "record_param_comms")  # names of operators that send or receive begin with these
 _MESSAGES = ("c10d::send", "c10d::recv")  # names of the operators with which stages send and receive
+_BACKWARD = "autograd::engine::evaluate_function"  # names of the operators that run a backward begin with this
 _RANGES = ("user_annotation", "python_function")  # categories of torch.profiler whose events contain waits and launches of kernels
 # An error lists the names that can be operations. These categories and names of torch.profiler cannot.
 _NO_OPERATIONS = ("gpu_", "cuda_", "Trace", "overhead", "Collective")
@@ -40,7 +41,7 @@ _KIND_OF = {
 _KINDS = {word: kind for kind, words in _KIND_OF.items() for word in words.split()}
 
 
-class Found(NamedTuple):
+class Match(NamedTuple):
     """What the name of an event says: operations, or only their kind, and a device if the pattern has the group ``device``."""
 
     ops: tuple[Op, ...]
@@ -48,7 +49,7 @@ class Found(NamedTuple):
     device: str | None
 
 
-Find = Callable[[Event], Found | None]
+Find = Callable[[Event], Match | None]
 
 
 class Slice(NamedTuple):
@@ -65,21 +66,26 @@ class Slice(NamedTuple):
 
 
 class Recording:
-    """The operations in one trace file, and the events that show which time in an operation is work and which is a wait."""
+    """The operations in one trace file, and the events that show which time in an operation is work and which is a wait.
 
-    def __init__(self, path: Path, find: Find) -> None:
+    ``find`` finds the operations by the names of events. None means that the operators between messages are the operations.
+    """
+
+    def __init__(self, path: Path, find: Find | None) -> None:
         self.name, self._find = path.name, find
         self.slices: list[Slice] = []
         self.others: Counter[str] = Counter()
         self._open: dict[Track, list[Event]] = {}
         self._operators: dict[Track, array[float]] = {}  # an array takes 8 bytes for each start; a trace can have millions
+        self._ends: dict[tuple[Track, float], float] = {}  # the end of each operator, by its thread and its start
+        self._runs: dict[Any, list[Run]] = defaultdict(list)  # for each process, its forward and backward operators
         self._messages: dict[Track, array[float]] = {}
         self._launches: dict[Track, list[tuple[float, int]]] = {}
         self._kernels: dict[Any, dict[int, tuple[float, float]]] = defaultdict(dict)  # process: correlation number: start and end
         self._launcher: dict[int, Any] = {}  # the process that has launched each correlation number
         self._doubled: set[int] = set()  # the correlation numbers that several processes have launched
         self.about = read_events(path, self._take)
-        self.slices = list(_without_inner(self.slices))
+        self.slices = list(_without_inner(self.slices) if find else self._slices_between())
         for launches in self._launches.values():
             launches.sort()  # events can be in any order in a file, and _kernels_of needs sorted times
         self._starts, self._sent = (
@@ -109,10 +115,15 @@ class Recording:
         phase, category = event.get("ph"), event.get("cat")
         if phase in ("B", "E"):
             self._join_begin_and_end(event, phase)
+        elif phase == "s" and category == "fwdbwd" and self._find is None:  # an arrow from a forward operator to its backward operator
+            start, track = self._time(event, "ts"), _track(event)
+            self._runs[track[0]].append(Run(start, start, Kind.F, track))  # the arrow begins where its operator begins
         elif phase != "X" or category == "gpu_user_annotation":  # torch.profiler writes each range a second time for the GPU
             return
         elif category == "cpu_op":
             name = str(event.get("name"))
+            if self._find is None:
+                self._add_operator(event, name)
             if name.startswith(_MESSAGES):
                 self._messages.setdefault(_track(event), array("d")).append(self._time(event, "ts"))
             elif not name.startswith(_WAITS):
@@ -149,9 +160,26 @@ class Recording:
             if self._launcher.setdefault(number, process) != process:
                 self._doubled.add(number)
 
+    def _add_operator(self, event: Event, name: str) -> None:
+        """Store when an operator ends, and all of it if it runs a backward."""
+        start, track = self._time(event, "ts"), _track(event)
+        end = start + self._time(event, "dur")
+        self._ends[track, start] = end
+        if name.startswith(_BACKWARD):
+            self._runs[track[0]].append(Run(start, end, Kind.B, track))
+
+    def _slices_between(self) -> Iterator[Slice]:
+        """Yield the forwards and backwards that the operators of each process form."""
+        for process, runs in self._runs.items():
+            sent = [Run(time, time, None, track) for track, times in self._messages.items() if track[0] == process for time in times]
+            known = [run._replace(end=max(run.end, self._ends.get((run.track, run.start), run.end))) for run in runs]
+            for run in runs_between([*known, *sent]):
+                if run.kind is not None:
+                    yield Slice((), run.kind, run.start, run.end, f"{run.kind.words} operators", None, run.track, ranged=True)
+
     def _add_range(self, event: Event) -> None:
         """Store an event if it is an operation. If not, count its name, for the error of a trace without operations."""
-        found = self._find(event)
+        found = self._find(event) if self._find else None
         if found is not None:
             start, name = self._time(event, "ts"), str(event.get("name", ""))
             ranged = event.get("cat") in _RANGES
@@ -187,7 +215,7 @@ class Recording:
             if each.ranged and self._kernels:
                 # a range without a kernel gets length 0, and starts no earlier than the end of the operation before it
                 start, end = self._kernels_of(each) or (max(each.end, free.get(each.track, each.end)),) * 2
-            elif each.ranged and self._starts:
+            elif each.ranged and self._starts and self._find:
                 start, end = self._first_operator(each), self._end_of_work(each)
             else:
                 start, end = each.start, each.end
@@ -276,7 +304,7 @@ def names_of(event: Event) -> tuple[str, ...]:
     return (name, name.rpartition("): ")[2]) if event.get("cat") == "python_function" else (name,)
 
 
-def operations_in(name: str, pattern: re.Pattern[str] | None) -> Found | None:
+def operations_in(name: str, pattern: re.Pattern[str] | None) -> Match | None:
     """Return the operations that the name of an event contains, and its device if the pattern has the group ``device``.
 
     Return None if the name contains no operation.
@@ -290,7 +318,7 @@ def operations_in(name: str, pattern: re.Pattern[str] | None) -> Found | None:
         pair = _TORCH_PAIR.fullmatch(name)
         if pair:
             ops = tuple(map(Op.parse, pair.groups()))
-            return Found(ops, ops[0].kind, None)
+            return Match(ops, ops[0].kind, None)
         match = _TORCH.fullmatch(name)
     else:
         match = pattern.search(name)
@@ -307,7 +335,7 @@ def operations_in(name: str, pattern: re.Pattern[str] | None) -> Found | None:
         message = f"the pattern finds stage {numbers[0]!r} and microbatch {numbers[1]!r} in {short_repr(name)}"
         raise HybridLabError(f"{message}: both are whole numbers from 0", "not-a-whole-number")
     op = Op(_KINDS[word], int(numbers[0]), int(numbers[1]))
-    return Found((op,), op.kind, groups.get("device"))
+    return Match((op,), op.kind, groups.get("device"))
 
 
 def checked_pattern(pattern: object) -> re.Pattern[str] | None:

@@ -131,15 +131,18 @@ class Timeline(Frozen):
     ) -> "Timeline":
         r"""Return the timeline of a training step from trace files. The names of the files end in .json or .json.gz.
 
-        There are four kinds of files:
+        There are five kinds of files:
 
         - A file with the result of :meth:`to_chrome_trace`. The timeline that is read equals the timeline that was written.
         - The files of torch.profiler, one for each rank, from a job that runs torch.distributed.pipelining. In these files, each operation
           has a range such as ``PP:0F1``. The files are merged by ``distributedInfo.rank`` and ``baseTimeNanoseconds``.
+        - The files of torch.profiler without such ranges, as from torch's own Schedule1F1B and ScheduleGPipe. ``schedule`` alone reads
+          them: a forward or backward is its operators from one send or receive to the next.
+        - A trace of a program whose events say only forward or backward, such as ``forward_step`` of Megatron-LM. ``events`` names the
+          events, and ``schedule`` says which operation each of them is.
         - A trace of a program that writes stage and microbatch into the names of its events. ``pattern`` says which events are operations.
-        - A trace of a program whose events say only forward or backward, such as ``forward_step`` of Megatron-LM, or torch's own
-          Schedule1F1B and ScheduleGPipe. ``events`` names the events, and ``schedule`` says which operation each of them is: event n of a
-          rank is operation n of its device. The kinds of all events are checked against the schedule.
+
+        With ``schedule``, event n of a rank is operation n of its device. The kinds of all events are checked against the schedule.
 
         Devices have the numbers of the ranks if all files state their ranks (``distributedInfo.rank``, or a group ``device``). If not,
         device 0 is the rank that runs the first stage, device 1 the next rank that microbatch 0 visits forward, and so on. Names of files
@@ -168,9 +171,10 @@ class Timeline(Frozen):
             ``"forward_step|forward-compute"``. For an event of a Python function, such as ``schedules.py(243): forward_step``, the name of
             the function is enough. A group ``device`` is optional, as in ``pattern``. An event within another one does not count.
         schedule : str, (str, int) or Schedule, optional
-            The schedule that the job runs, if ``events`` are given: a name, a name with the number of chunks, or a schedule. With a name,
-            the number of devices is the number of ranks, and the number of microbatches is that of the forwards. If the trace has several
-            steps, their number is the smallest with which all events agree.
+            The schedule that the job runs: a name, a name with the number of chunks, or a schedule. With a name, the number of devices is
+            the number of ranks, and the number of microbatches is that of the forwards. If the trace has several steps, their number is the
+            smallest with which all events agree. Without ``events``, forwards are the operators of torch that have a backward, and
+            backwards are the operators of its autograd engine.
         step : int, optional
             The number of the step to read, from 0, if the files have several steps. Run k of each operation (from 0) belongs to step k.
         name : str, optional

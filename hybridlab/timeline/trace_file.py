@@ -40,14 +40,16 @@ def parts_of(path: Paths, pattern: Any, events: Any, schedule: Any, step: Any, n
     _require_fitting_options(pattern, events, schedule)
     step = None if step is None else whole_number(step, "step", at_least=0)
     files = files_at(path)
-    find: Find = (lambda event: operations_in(str(event.get("name", "")), compiled)) if kinds is None else finder(kinds)
+    find: Find | None = None if kinds is None else finder(kinds)
+    if asked is None:
+        find = lambda event: operations_in(str(event.get("name", "")), compiled)  # noqa: E731 - mypy needs the type of the name
     recordings = [Recording(file, find) for file in files]
-    if len(files) == 1 and compiled is None and kinds is None and OWN in _other_data(recordings[0]):
+    if len(files) == 1 and compiled is None and asked is None and OWN in _other_data(recordings[0]):
         return Parts(*read_own_trace(OwnTrace(files[0])))  # the file is read again, because OwnTrace needs other events
     # Without stages in the names, nothing would show that the operations of a whole rank are missing.
     empty = [recording for recording in recordings if not recording.slices]
-    if len(empty) == len(files) or (kinds is not None and empty):
-        raise HybridLabError(_nothing_found(empty, compiled, kinds), "no-operations")
+    if len(empty) == len(files) or (asked is not None and empty):
+        raise HybridLabError(_nothing_found(empty, compiled, kinds, asked is not None), "no-operations")
     ranks = _ranks_of(recordings)
     if asked is None:
         ranks = _in_device_order(ranks)
@@ -70,15 +72,13 @@ def parts_of(path: Paths, pattern: Any, events: Any, schedule: Any, step: Any, n
 
 
 def _require_fitting_options(pattern: object, events: object, schedule: object) -> None:
-    """Raise if the options contradict each other: either a pattern, or events with a schedule, or none of them."""
-    if pattern is not None and events is not None:
-        raise HybridLabError("give a pattern if names of events have stages and microbatches, and events if not, but not both", "two-ways")
+    """Raise if the options contradict each other: either a pattern, or a schedule with or without events, or none of them."""
+    if pattern is not None and (events is not None or schedule is not None):
+        message = "with a pattern, the names of events say stages and microbatches, so events and schedule are not needed"
+        raise HybridLabError(f"{message}: give the pattern alone, or {EXAMPLE}", "two-ways")
     if events is not None and schedule is None:
         message = "events say only the kind of an operation: give the schedule that the job runs"
         raise HybridLabError(f"{message}, as in {EXAMPLE}", "no-schedule")
-    if schedule is not None and events is None:
-        message = "a schedule is needed only where events say the kinds of operations"
-        raise HybridLabError(f"{message}: give both, as in {EXAMPLE}", "no-events")
 
 
 def _other_data(recording: Recording) -> dict[str, Any]:
@@ -178,7 +178,9 @@ def _natural(name: Any) -> tuple[tuple[int, int | str], ...]:
     return tuple((0, int(part)) if part.isdigit() else (1, part) for part in re.split("([0-9]+)", str(name)) if part)
 
 
-def _nothing_found(recordings: Sequence[Recording], pattern: re.Pattern[str] | None, events: Mapping[Kind, re.Pattern[str]] | None) -> str:
+def _nothing_found(
+    recordings: Sequence[Recording], pattern: re.Pattern[str] | None, events: Mapping[Kind, re.Pattern[str]] | None, has_schedule: bool
+) -> str:
     """Return the sentence of the error for traces without an operation. It lists names of events that can be operations."""
     others: Counter[str] = Counter()
     for recording in recordings:
@@ -192,14 +194,14 @@ def _nothing_found(recordings: Sequence[Recording], pattern: re.Pattern[str] | N
     shapes = sorted(count, key=lambda shape: (_DIRECTION.search(shape) is None, -count[shape]))
     names = ", ".join(short_repr(example[shape]) for shape in shapes[:8]) or "none"
     wanted = "is named like 0F1 or PP:0F1" if pattern is None else f"matches the pattern {short_repr(pattern.pattern)}"
+    if has_schedule:
+        wanted = "is a forward operator of torch with its backward"
     if events is not None:
         wanted = "has the name " + " or ".join(short_repr(each.pattern) for each in events.values())
     where = recordings[0].name if len(recordings) == 1 else f"these {len(recordings)} files"
     advice = f"Please give a pattern with the groups kind, stage and microbatch, or events with a schedule, as in {EXAMPLE}"
-    if not others and all(recording.has_operators for recording in recordings):
-        advice = (
-            'Please give operations ranges in the job, as in record_function("forward_step"): torch\'s Schedule1F1B has none of its own'
-        )
+    if not has_schedule and all(recording.has_operators for recording in recordings):
+        advice += '. For a trace of torch.profiler, the schedule alone is enough, as in schedule="1f1b": its operators are then read'
     return f"no event in {where} {wanted}. Names of events that can be operations: {names}. {advice}"
 
 

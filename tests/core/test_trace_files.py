@@ -146,8 +146,9 @@ def test_torchs_trace_has_the_orders_that_torch_was_given(name: str, files: list
 @in_turn(
     "folder, size, options",
     [
+        ("GPipe", ("gpipe", 3, 4), {"schedule": "gpipe"}),
         ("GPipe", ("gpipe", 3, 4), {"events": {"F": r"Forward \d+", "B": r"Backward \d+"}, "schedule": "gpipe"}),
-        ("1F1B", ("1f1b", 4, 6), {"events": {"F": "forward_one_chunk", "B": "backward_one_chunk"}, "schedule": "1f1b"}),
+        ("1F1B", ("1f1b", 4, 6), {"schedule": "1f1b"}),
         ("Interleaved1F1B", ("interleaved", 2, 4), {}),
         ("LoopedBFS", ("looped-bfs", 2, 4), {}),
         ("InterleavedZeroBubble", ("interleaved-zb", 2, 4), {}),
@@ -465,6 +466,48 @@ def test_the_first_event_that_contradicts_the_schedule_is_named(tmp_path: Path) 
         Timeline.from_chrome_trace(files, events=STEPS, schedule="gpipe")
 
 
+def operators_of(timeline: Timeline, late: float) -> Events:
+    """Return the events of torch.profiler without ranges: backwards run on a thread of their own. Kernels start ``late``, if not 0.
+
+    Each operation ends 40 microseconds early, so that there is time for its messages.
+    """
+    crosses = timeline.schedule.crosses
+    sends = set(timeline.schedule.source[crosses].tolist())
+    events: Events = []
+    for row, (op, device, each) in enumerate(slices_of(timeline)):
+        process, start, length = 50 - 3 * device, each["ts"], each["dur"] - 40
+        here: dict[str, Any] = {"pid": process, "tid": 2 if op.kind == "B" else 1, "cat": "cpu_op"}
+        message = here | {"tid": 1}
+        events += [event("c10d::recv_", start - 10, 5, **message)] * bool(crosses[row])
+        events += [event("c10d::send", start + length + 5, 5, **message)] * (row in sends)
+        for begin, part in ((start, 0.25 * length), (start + length / 2, 0.5 * length)):  # two operators, the second within a longer one
+            operator = event("autograd::engine::evaluate_function: A" if op.kind == "B" else "aten::mm", begin, part, **here)
+            arrow = {"ph": "s", "cat": "fwdbwd", "ts": begin, "name": "fwdbwd", "pid": process, "tid": here["tid"]}
+            events += [operator, *([arrow] if op.kind == "F" else [])]
+            if op.kind == "B":  # the forward is computed again, and a message is sent, within the backward
+                again = {"ts": begin + 1, "pid": process, "tid": 2}
+                events += [event("aten::mm", 0, 2, cat="cpu_op") | again, arrow | again, event("c10d::send", 0, 2, cat="cpu_op") | again]
+            if late:
+                arguments = {"correlation": len(events)}
+                events.append(event("cudaLaunchKernel", begin, 1, here["tid"], pid=process, cat="cuda_runtime", args=arguments))
+                events.append(event("gemm", begin + late, part, 7, pid=process, cat="kernel", args=arguments))
+        events.append(event("aten::no_gradient", start + length + 1, 3, **here))
+    return events
+
+
+@in_turn("size", [("1f1b", 3, 4), ("gpipe", 2, 4), ("interleaved", 2, 4)])
+@in_turn("late", [0, 300])
+def test_operators_between_messages_are_the_operations_of_a_schedule(tmp_path: Path, size: tuple[str, int, int], late: float) -> None:
+    wanted = simulate(build(*size), Costs(forward=[3, 4, 5][: size[1]], backward=[7, 8, 6][: size[1]], p2p=1))
+    events = operators_of(wanted, late)
+    again = read(tmp_path, events, schedule=size[0])
+    assert again.schedule == wanted.schedule
+    assert (again.start, again.end) == (pytest.approx(wanted.start), pytest.approx(wanted.end - 0.04))
+    later = [each | {"ts": each["ts"] + 1e6} for each in events]
+    if not late:
+        assert read(tmp_path, events + later, schedule=size[0], step=1).start == pytest.approx(wanted.start)
+
+
 # Clocks
 
 
@@ -532,7 +575,7 @@ def test_only_names_that_can_be_operations_are_listed(tmp_path: Path) -> None:
     listed.append(event("a/b.py(7): train_backward", 0, 1, cat="python_function"))
     with refusal("no-operations", "operations: 'fwd 0', 'bwd 7', 'train_backward', 'data'. Please", 'schedule="1f1b"'):
         read(tmp_path, left_out + listed)
-    with refusal("no-operations", "none", "record_function", "Schedule1F1B"):
+    with refusal("no-operations", "none", "the schedule alone"):
         read(tmp_path, left_out)
 
 
@@ -618,7 +661,8 @@ def test_a_rank_alone_lacks_the_stages_of_the_others() -> None:
         ({"pattern": WORDS}, "no-operations", ["'0F0'", "kind"]),
         ({"step": -1}, "too-small", ["step"]),
         ({"events": STEPS}, "no-schedule", ['schedule="1f1b"']),
-        ({"schedule": "1f1b"}, "no-events", ["forward_step"]),
+        ({"schedule": "1f1b"}, "no-operations", ["forward operator"]),
+        ({"pattern": WORDS, "schedule": "1f1b"}, "two-ways", ["pattern"]),
         ({"events": STEPS, "pattern": WORDS, "schedule": "1f1b"}, "two-ways", ["pattern", "events"]),
         ({"events": STEPS, "schedule": "1f1"}, "unknown-name", ["1f1b"]),
         ({"events": STEPS, "schedule": 3}, "wrong-type", ["3"]),

@@ -19,8 +19,6 @@ from hybridlab import Costs, Schedule, Timeline, build, schedule_for
 
 ROOT = Path(__file__).resolve().parents[2]
 STEPS = 6
-WORDS = {"events": {"F": "forward_one_chunk", "B": "backward_one_chunk"}, "schedule": "1f1b"}
-GPIPE = {"events": {"F": r"Forward \d+", "B": r"Backward \d+"}, "schedule": "gpipe"}
 CLASS = "tests/data/torch_schedules/{}/rank{}.json.gz"
 
 
@@ -44,8 +42,8 @@ RUNS = [
     Run("", "zb-v", 4, 2, 8, "tests/data/torch_trace_rank{1}.json.gz", {}),
     Run("", "1f1b", 4, 1, 8, "book/your_trace/rank{1}.json.gz", {}),
     Run("", "better", 4, 1, 8, "book/your_trace/better/rank{1}.json.gz", {}),  # what the page makes for the times of the run above
-    Run("GPipe", "gpipe", 3, 1, 4, CLASS, GPIPE),
-    Run("1F1B", "1f1b", 4, 1, 6, CLASS, WORDS),
+    Run("GPipe", "gpipe", 3, 1, 4, CLASS, {"schedule": "gpipe"}),
+    Run("1F1B", "1f1b", 4, 1, 6, CLASS, {"schedule": "1f1b"}),
     Run("Interleaved1F1B", "interleaved", 2, 2, 4, CLASS, {}),
     Run("LoopedBFS", "looped-bfs", 2, 2, 4, CLASS, {}),
     Run("InterleavedZeroBubble", "interleaved-zb", 2, 2, 4, CLASS, {}),
@@ -94,7 +92,7 @@ def run_rank(rank: int, run: Run, orders: str, folder: str) -> None:
     import torch
     import torch.distributed as dist
     from torch.distributed.pipelining import PipelineStage
-    from torch.profiler import ProfilerActivity, profile, record_function
+    from torch.profiler import ProfilerActivity, profile
 
     torch.set_num_threads(1)
     dist.init_process_group("gloo", init_method=f"file://{folder}/meet", rank=rank, world_size=run.ranks)
@@ -103,9 +101,6 @@ def run_rank(rank: int, run: Run, orders: str, folder: str) -> None:
     last = order.stages - 1
     scales = [1.5 if run.ours in ("1f1b", "better") and stage == last else 1 / order.chunks for stage in mine]
     stages = [PipelineStage(stage_of(scale), stage, last + 1, torch.device("cpu")) for scale, stage in zip(scales, mine, strict=True)]
-    if run.torch_class == "1F1B":  # it gives its operations no ranges of their own
-        stages[0].forward_one_chunk = record_function("forward_one_chunk")(stages[0].forward_one_chunk)
-        stages[0].backward_one_chunk = record_function("backward_one_chunk")(stages[0].backward_one_chunk)
     runtime = runtime_of(run, stages, order.to_csv(), Path(folder) / f"orders{rank}.csv")
     batch = torch.randn(run.microbatches * ROWS, WIDTH)
     inputs, target = (batch,) if 0 in mine else (), {"target": batch} if last in mine else {}
@@ -145,10 +140,15 @@ def runtime_of(run: Run, stages: list[Any], orders: str, file: Path) -> Any:
     return runtime
 
 
-def stripped(trace: dict[str, Any]) -> dict[str, Any]:
-    """Return a trace with the operations alone, and with nothing about the machine that made it."""
+def stripped(trace: dict[str, Any], with_arrows: bool) -> dict[str, Any]:
+    """Return a trace with the operations alone, and with nothing about the machine that made it.
+
+    ``with_arrows`` keeps the arrows from forward operators to their backward, and the operators where they begin.
+    """
     events = [event for event in trace["traceEvents"] if event.get("ph") == "X" and event.get("cat") in KEPT]
-    chosen = list(outermost([event for event in events if not event["name"].startswith("gloo:")]))
+    arrows = [event for event in trace["traceEvents"] if with_arrows and event.get("ph") == "s" and event.get("cat") == "fwdbwd"]
+    begins = {(event["tid"], event["ts"]) for event in arrows}
+    chosen = list(outermost([event for event in events if not event["name"].startswith("gloo:")], begins)) + arrows
     threads = {tid: 1 + place for place, tid in enumerate(dict.fromkeys(event["tid"] for event in chosen))}
     keys = ("ph", "cat", "name", "ts", "dur")
     about = trace["distributedInfo"]
@@ -157,16 +157,20 @@ def stripped(trace: dict[str, Any]) -> dict[str, Any]:
         "distributedInfo": {name: about[name] for name in ("backend", "rank", "world_size")},
         "displayTimeUnit": trace["displayTimeUnit"],
         "baseTimeNanoseconds": trace["baseTimeNanoseconds"],
-        "traceEvents": [{key: event[key] for key in keys} | {"pid": about["rank"], "tid": threads[event["tid"]]} for event in chosen],
+        "traceEvents": [
+            {key: event[key] for key in keys if key in event} | {"pid": about["rank"], "tid": threads[event["tid"]]} for event in chosen
+        ],
     }
 
 
-def outermost(events: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-    """Yield the ranges, and the operators that no other operator has called."""
+def outermost(events: list[dict[str, Any]], kept: set[tuple[int, float]]) -> Iterator[dict[str, Any]]:
+    """Yield the ranges, the operators that no other operator has called, and those that begin on a thread at a time in ``kept``."""
     ends: dict[Any, float] = {}
     for event in sorted(events, key=lambda event: (event["ts"], -event["dur"])):
         if event["cat"] == "cpu_op":
             if event["ts"] < ends.get(event["tid"], 0):
+                if (event["tid"], event["ts"]) in kept:
+                    yield event
                 continue
             ends[event["tid"]] = event["ts"] + event["dur"]
         yield event
@@ -183,7 +187,7 @@ def main() -> None:
             best = min(steps, key=lambda step: Timeline.from_chrome_trace(step, **run.read).makespan)
             for rank in range(run.ranks):
                 trace = json.loads((best / f"rank{rank}.json").read_text(encoding="utf-8"))
-                text = json.dumps(stripped(trace), separators=(",", ":"))
+                text = json.dumps(stripped(trace, "schedule" in run.read), separators=(",", ":"))
                 path = ROOT / run.written.format(run.torch_class, rank)
                 path.parent.mkdir(parents=True, exist_ok=True)
                 path.write_bytes(gzip.compress(text.encode(), 9, mtime=0))
