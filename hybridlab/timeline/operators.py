@@ -24,9 +24,9 @@ def runs_between(operators: Iterable[Run]) -> Iterator[Run]:
     up to the next message or forward. What runs within an operator of a backward belongs to this backward: a forward that is computed
     again, or a message.
 
-    >>> rows = [(0, 1, Kind.F), (2, 3, Kind.F), (5, 5, None), (6, 7, Kind.F), (9, 12, Kind.B), (10, 11, Kind.F), (13, 14, Kind.B)]
+    >>> rows = [(0, 4, Kind.F), (2, 3, Kind.F), (5, 5, None), (6, 7, Kind.F), (9, 12, Kind.B), (10, 11, Kind.F), (13, 14, Kind.B)]
     >>> [(run.kind.value, run.start, run.end) for run in runs_between(Run(*row, (0, 0)) for row in rows)]
-    [('F', 0, 3), ('F', 6, 7), ('B', 9, 14)]
+    [('F', 0, 4), ('F', 6, 7), ('B', 9, 14)]
     """
     now: Run | None = None
     backward_until = float("-inf")

@@ -480,7 +480,9 @@ def operators_of(timeline: Timeline, late: float) -> Events:
         message = here | {"tid": 1}
         events += [event("c10d::recv_", start - 10, 5, **message)] * bool(crosses[row])
         events += [event("c10d::send", start + length + 5, 5, **message)] * (row in sends)
-        for begin, part in ((start, 0.25 * length), (start + length / 2, 0.5 * length)):  # two operators, the second within a longer one
+        # the second operator is within the first, which is the longer one; the third ends the operation
+        parts = ((start, 0.4 * length), (start + 0.1 * length, 0.1 * length), (start + 0.5 * length, 0.5 * length))
+        for begin, part in parts:
             operator = event("autograd::engine::evaluate_function: A" if op.kind == "B" else "aten::mm", begin, part, **here)
             arrow = {"ph": "s", "cat": "fwdbwd", "ts": begin, "name": "fwdbwd", "pid": process, "tid": here["tid"]}
             events += [operator, *([arrow] if op.kind == "F" else [])]
