@@ -1,5 +1,6 @@
 """The commands ``rank`` and ``schedule``: compare and make schedules for measured times."""
 
+import sys
 from collections.abc import Callable
 from functools import wraps
 from pathlib import Path
@@ -65,7 +66,8 @@ def of_times(command: Callable[..., int]) -> Any:
         **named: Any,
     ) -> int:
         limits = given(memory=memory_of(memory, activation, weights), devices=devices, seconds=seconds, held_after=held_after)
-        return command(costs_in(times, per, unit), {"microbatches": microbatches} | limits, **named)
+        progress = None if sys.stderr.isatty() else False  # no bar in the log of a job
+        return command(costs_in(times, per, unit), {"microbatches": microbatches, "progress": progress} | limits, **named)
 
     return run
 

@@ -250,11 +250,11 @@ main(sys.argv[1:], prog_name="hybridlab")
 """
 
 
-@pytest.mark.parametrize(("part", "number"), [("exchanges", signal.SIGINT), ("optimum", signal.SIGINT), ("exchanges", signal.SIGTERM)])
+@in_turn("part, number", [("exchanges", signal.SIGINT), ("optimum", signal.SIGINT), ("exchanges", signal.SIGTERM)])
 def test_one_signal_ends_a_search_with_a_sentence(times: Path, part: str, number: signal.Signals) -> None:
     call = ["rank", str(times), "--microbatches", "40", "--memory", "3", "--seconds", "1000"]
     program = [sys.executable, "-c", SEARCHING % {"part": part}, *call]
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path), "TQDM_DISABLE": "1"}
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
     with subprocess.Popen(program, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment) as command:
         try:
             assert command.stderr is not None
