@@ -150,7 +150,7 @@ def _size_of(axis: str, lengths: dict[str, int], between: Floats | None) -> int 
     return size
 
 
-def require_number(number: int, count: int | None, noun: str) -> None:
+def require_below(number: int, count: int | None, noun: str) -> None:
     """Raise an error if ``number`` is not below ``count``. If ``count`` is None, every number is in range."""
     if count is not None and number >= count:
         raise HybridLabError(f"the costs are for {PLURAL[noun]} 0 to {count - 1}, not {number}", "out-of-range")

@@ -425,9 +425,9 @@ class Costs(Frozen):
         if not (isinstance(kind, str) and kind in CODE):
             raise HybridLabError(f"{short_repr(kind)} is not a kind of operation: use F, B, I or W", "unknown-operation")
         count = self.stages if self.by_stage else self.devices
-        checking.require_number(device, count, place)
+        checking.require_below(device, count, place)
         if microbatch is not None:
-            checking.require_number(whole_number(microbatch, "microbatch", at_least=0), self.microbatches, "microbatch")
+            checking.require_below(whole_number(microbatch, "microbatch", at_least=0), self.microbatches, "microbatch")
         elif self.microbatches is not None:
             message = "these times differ from microbatch to microbatch: give the microbatch, as in duration('F', device=0, microbatch=3)"
             raise HybridLabError(message, "missing-argument")
