@@ -2,6 +2,7 @@
 
 import contextlib
 import errno
+import json
 import os
 import signal
 import subprocess
@@ -130,8 +131,9 @@ def test_an_interrupted_run_goes_on_where_it_stopped(
     assert sorted(path.stem for path in (tmp_path / "feedback").iterdir()) == ["ana", "ben"], "there are reports of what is done"
     monkeypatch.setattr(grading, "mark", own)
     graded_files.clear()
-    said = grade(submissions, tmp_path)
+    said = grade(submissions, tmp_path, "--json")
     assert said.exit_code == 0, said.output
+    assert [each["student"] for each in json.loads(said.stdout)["submissions"]] == list(CLASS)
     assert graded_files == ["chi", "dan"]
     assert {student: earned(marks) for student, marks in graded(tmp_path).items()} == dict.fromkeys(CLASS, out_of("lab02", T2))
     assert len((tmp_path / "grades.csv").read_text().splitlines()) == 5

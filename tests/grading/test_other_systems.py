@@ -1,5 +1,6 @@
 """Windows and macOS: students can check their work there, and nothing is graded."""
 
+import json
 import os
 import shutil
 import sys
@@ -36,6 +37,8 @@ def test_a_student_can_check_a_notebook(elsewhere: str, tmp_path: Path) -> None:
     assert result.exit_code == 1
     assert "lab02.t2: not yet (0 of 2 points)" in result.output
     assert "nothing handed in yet: write 1F1B" in result.output
+    told = json.loads(hybridlab("check", copy, "--json").stdout)
+    assert (told["points"], told["not_right_yet"][1]) == (0, "lab02.t2")
 
 
 @in_turn("arguments", [["grade", "submissions", "--lab", "lab02"], ["doctor"], ["release", "lab02", "--out", "dist"]])
