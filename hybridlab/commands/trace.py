@@ -38,8 +38,8 @@ def _events(context: click.Context, option: click.Parameter, values: tuple[str, 
     callback=_events,
     help="For events without stage and microbatch: a kind (F, B, I or W) and the name of its events, such as F=forward_step.",
 )
-@click.option("--schedule", help="With --events: the name of the schedule that ran.")
-@click.option("--chunks", type=int, help="With --events: model chunks on each device.")
+@click.option("--schedule", help="The schedule that ran: with --events, or alone for traces of torch.profiler without ranges.")
+@click.option("--chunks", type=int, help="With --schedule: model chunks on each device.")
 @click.option("--step", type=int, help="Which step to read, from 0, if the trace has several.")
 @click.option("--shift-clocks", is_flag=True, help="Shift the clocks of ranks if their times disagree.")
 @click.option("--per", default="device", show_default=True, help="Whether --costs has the times of a device or of a stage.")
