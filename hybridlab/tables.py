@@ -17,7 +17,9 @@ SHOWN = 20  # rows of the HTML form; a reader of a notebook wants to see the nex
 
 
 class Tabular(ABC):
-    """A base class for values that are tables. The subclass gives the rows, and inherits the forms of the table.
+    """The base class of all tables: sweeps, searches and rankings. A table gives its rows, and inherits its other forms.
+
+    A notebook shows a table with its first 20 rows.
 
     Examples
     --------
