@@ -1,7 +1,7 @@
 """The lower bound: no order of a step has a shorter makespan. The bound needs no solver, and costs can have several settings."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -89,13 +89,14 @@ def bounds_at(schedule: Schedule, costs: Costs, capacities: Sequence[Ints]) -> l
     """
     chains = chains_of(schedule, costs)
     saved = _saved_by_pairs(schedule, costs)
-    everything = _operation_sets(chains, [chain.microbatches for chain in chains], saved)
-    of_all = [_chain_bound(chains), (everything.least + everything.work).max(axis=0)]
-    sets = [_operation_sets([chain], [1], saved) for chain in chains]
+    # one device at a time, because with many chains the sets of all devices do not fit in memory together
+    of_devices = [(sets.least + sets.work).max(axis=0) for sets in _operation_sets(chains, [each.microbatches for each in chains], saved)]
+    of_all = [_chain_bound(chains), *of_devices]
+    sets_of_one = [_joined(_operation_sets([chain], [1], saved)) for chain in chains]
     highest = []
     for capacity in capacities:
         bounds = [*of_all, _area_bound(schedule, chains, capacity)]
-        for chain, of_one in zip(chains, sets, strict=True):
+        for chain, of_one in zip(chains, sets_of_one, strict=True):
             full_stages = (stage for stage in range(schedule.stages) if _generations(chain, stage, capacity)[0])
             bounds += [_full_device_bound(chain, stage, of_one, capacity) for stage in full_stages]
         highest.append(np.max(bounds, axis=0))
@@ -119,8 +120,8 @@ class _OperationSets(NamedTuple):
     first: Ints  # smallest position of an operation of the set in its chain, shape (sets, settings...)
 
 
-def _operation_sets(chains: list[Chain], counts: list[int], saved: Floats) -> _OperationSets:
-    """Return one set for every two operations x, y of a device: all operations of the device with head >= head(x) and tail >= tail(y).
+def _operation_sets(chains: list[Chain], counts: list[int], saved: Floats) -> Iterator[_OperationSets]:
+    """Yield the sets of each device. For every two operations x, y, one set has all operations with head >= head(x) and tail >= tail(y).
 
     No other sets are needed: of all sets with the same smallest head and the same smallest tail, the largest set gives the highest bound.
     ``counts`` has one number for each chain. The work of the chain is multiplied by this number of microbatches.
@@ -130,12 +131,13 @@ def _operation_sets(chains: list[Chain], counts: list[int], saved: Floats) -> _O
     )
     position = np.concatenate([np.arange(chain.device.size) for chain in chains])
     count = np.repeat(counts, [chain.device.size for chain in chains])
-    if int((np.bincount(device) ** 2).sum()) * math.prod(head.shape[1:]) > MOST_CELLS:
+    cells = np.bincount(device) ** 2
+    # the sets of one chain are stored together; those of several chains are needed for one device at a time
+    if int(cells.sum() if len(chains) == 1 else 4 * cells.max()) * math.prod(head.shape[1:]) > MOST_CELLS:
         message = "the sets of operations to compare do not fit in memory; take fewer settings at a time, or fewer chunks"
         raise HybridLabError(message, "too-large")
     full_backward = (kind == B)[:, *(None for _ in head.shape[1:])]  # shape (positions, 1, ...) broadcasts over the settings
     work = np.moveaxis(np.moveaxis(duration - np.where(full_backward, saved[device], 0.0), 0, -1) * count, -1, 0)
-    parts = []
     for on_device in (np.flatnonzero(device == each) for each in range(device.max() + 1)):
         if not on_device.size:
             continue
@@ -150,8 +152,12 @@ def _operation_sets(chains: list[Chain], counts: list[int], saved: Floats) -> _O
         total = total[::-1, ::-1].cumsum(axis=0).cumsum(axis=1)[::-1, ::-1]
         first = np.minimum.accumulate(np.minimum.accumulate(first[::-1, ::-1], axis=0), axis=1)[::-1, ::-1]
         least = np.where(first == position.size, -np.inf, heads[:, None] + tails[None])
-        parts.append([array.reshape(-1, *head.shape[1:]) for array in (least, total, first)])
-    return _OperationSets(*(np.concatenate(arrays) for arrays in zip(*parts, strict=True)))
+        yield _OperationSets(*(array.reshape(-1, *head.shape[1:]) for array in (least, total, first)))
+
+
+def _joined(sets: Iterator[_OperationSets]) -> _OperationSets:
+    """Return the sets of all devices together."""
+    return _OperationSets(*(np.concatenate(arrays) for arrays in zip(*sets, strict=True)))
 
 
 def _ranked(times: Floats) -> tuple[Floats, Ints]:
