@@ -96,6 +96,13 @@ def test_most_cells_print_what_they_found(path: Path) -> None:
     assert sum(any(any(texts(output)) for output in cell.outputs) for cell in cells) > len(cells) / 2
 
 
+@all_labs
+def test_lines_of_code_fit_the_page(path: Path) -> None:
+    """Lines of hidden cells, too; only a long order of a device stays in one line."""
+    lines = [line for cell in code_cells(read(path)) for line in cell.source.splitlines() if not re.match(r"device \d+: ", line)]
+    assert not [line for line in lines if len(line) > 88]
+
+
 def judged(pytester: pytest.Pytester, stored: NotebookNode, ran: NotebookNode) -> tuple[dict[str, int], str]:
     """The results and messages of the tests of a stored lab, when it is compared with the lab as it ran."""
     path = pytester.path / "lab.ipynb"
