@@ -80,6 +80,17 @@ def test_every_command_of_a_page_can_be_run(page: str) -> None:
             check_install(words[words.index("install") + 1 :])
 
 
+def test_errors_and_labs_name_what_pip_can_install() -> None:
+    """Whoever reads these has installed hybridlab, so pip only adds the packages of an extra."""
+    files = [*(ROOT / "hybridlab").rglob("*.py"), *(ROOT / "labs").glob("*.ipynb")]
+    found = {name: path.name for path in files for name in re.findall(r"pip install '?([\w\[\]{},.-]+)", path.read_text(encoding="utf-8"))}
+    assert len(found) > 5
+    for name, file in found.items():
+        package, _, extras = name.rstrip(".").partition("[")
+        known = package in NAMED or (package == "hybridlab" and all(extra in {*EXTRAS, "{}"} for extra in extras.rstrip("]").split(",")))
+        assert known, f"{file}: pip cannot install {name}"
+
+
 def test_commands_are_found() -> None:
     """The pages have many commands, and a wrong one is noticed."""
     found = [" ".join(words[:2]) for page in PAGES for words in commands_on(page)]
