@@ -11,7 +11,7 @@ from hybridlab.automatic.search import State, plan_for, search_steps
 from hybridlab.bound import lower_bound
 from hybridlab.bound.chains import capacity_of
 from hybridlab.bound.exact import MOST_OPERATIONS
-from hybridlab.checks import MOST_CELLS, counted, one_time, short_repr, true_or_false, whole_number
+from hybridlab.checks import MOST_CELLS, counted, known_name, one_time, short_repr, true_or_false, whole_number
 from hybridlab.costs import Costs
 from hybridlab.errors import HybridLabError
 from hybridlab.memory import activations_in, no_limit
@@ -20,6 +20,7 @@ from hybridlab.schedule import Schedule
 from hybridlab.simulation import latencies, simulate
 
 NAME = "made for these times"
+MESSAGES = ("free", "ordered")  # a list of actions is for one order, and a search tries many
 
 
 @dataclass(frozen=True, init=False, eq=False, repr=False)
@@ -64,6 +65,7 @@ def schedule_for(
     devices: int | None = None,
     split: bool = True,
     held_after: float = 1.0,
+    messages: str = "free",
     seconds: float = 10.0,
     seed: int = 0,
     progress: Progress = None,
@@ -98,6 +100,9 @@ def schedule_for(
     held_after : float
         The part of an activation that a device still holds between the input gradient and the weight gradient, from 0 to 1. With a value
         below 1, the search counts fewer activations than :attr:`Timeline.peak_activations`, and does not use the solver.
+    messages : "free" or "ordered"
+        How messages run, as in :func:`~hybridlab.simulate`. With "ordered", all orders that the search finds are timed with messages in
+        order, and the shortest of them comes back.
     seconds : float
         Effort of the search. The search counts its work instead of real time; one unit is about one second on one core. The schedules of
         the registry and the first policies come before the effort. They have a limit, too: at 64 devices with 512 microbatches they take
@@ -120,7 +125,8 @@ def schedule_for(
         (``no-link``), or contradict ``devices`` or ``chunks`` (``conflicting-arguments``, ``does-not-fit``); ``devices`` is missing
         (``missing-argument``); a number is none, is too small, too large or ``out-of-range``, as 3 chunks or a ``held_after`` above 1; one
         microbatch does not fit in the memory (``too-small``); the memory is of the wrong shape (``wrong-shape``) or NaN (``not-finite``);
-        ``split`` is not True or False (``not-true-or-false``); or ``progress`` is none of the above (``wrong-type``).
+        ``split`` is not True or False (``not-true-or-false``); ``messages`` is an unknown name (``unknown-name``); or ``progress`` is none
+        of the above (``wrong-type``).
 
     References
     ----------
@@ -140,22 +146,23 @@ def schedule_for(
         raise HybridLabError(f"held_after is a part of an activation, from 0 to 1, not {held:g}", "out-of-range")
     seed = whole_number(seed, "seed", at_least=0)
     checked_progress(progress)
+    messages = known_name(messages, MESSAGES, "order of messages")
     templates = with_links(templates_of(number, count, chunks, true_or_false(split, "split")), costs)
     capacity = capacity_of(templates[0], count if memory is None else memory) / chunks
     if held < 1 and memory is not None:  # not rounded down, because parts of activations can fill the rest of the memory
         capacity = np.minimum(activations_in(memory, number), float(count))
     problems = [problem_of(template, costs, capacity, held) for template in templates]
     no_solver = _no_solver(problems[0], costs, held, effort)
-    plan = plan_for(problems, effort, not no_solver)
+    plan = plan_for(problems, effort, not no_solver, messages)
     bounds = [float(lower_bound(each, without_pairs(each, costs), alive_in(memory, each, held))) for each in templates]
-    states = with_progress(search_steps(problems, bounds, costs, plan, seed), plan.steps, progress, unit="attempts")
+    states = with_progress(search_steps(problems, bounds, costs, plan, seed, messages), plan.steps, progress, unit="attempts")
     state, interrupted = next(states), False  # outside of ``try``: from the first state on, an interrupt can return a schedule
     try:
         for newer in states:
             state = newer
     except KeyboardInterrupt:
         interrupted = True
-    return _best_schedule(problems, state, costs, no_solver, plan.left_out, interrupted, no_limit(memory, number, count))
+    return _best_schedule(problems, state, costs, no_solver, plan.left_out, interrupted, no_limit(memory, number, count), messages)
 
 
 def _devices(costs: Any, chunks: Any, devices: Any) -> int:
@@ -245,12 +252,12 @@ def without_pairs(template: Schedule, costs: Costs) -> Costs:
 
 
 def _best_schedule(
-    problems: Sequence[OrderProblem], state: State, costs: Costs, no_solver: str, left_out: str, interrupted: bool, note: str
+    problems: Sequence[OrderProblem], state: State, costs: Costs, no_solver: str, left_out: str, interrupted: bool, note: str, messages: str
 ) -> ScheduleForTimes:
     """Return the best schedule of a search, with its bound and a sentence about the end of the search."""
     place, found = state.best
     schedule = found.schedule or problems[place].schedule(found.orders, NAME)
-    makespan, proven = simulate(schedule, costs).makespan, state.proven()
+    makespan, proven = simulate(schedule, costs, messages=messages).makespan, state.proven()
     bound = makespan if proven else min(min(state.bounds), makespan)  # min, because rounding can raise a bound above the makespan
     above = f"no order is shorter than {bound:.6g}, and this one takes {makespan:.6g}, {makespan / bound - 1 if bound else 0:.1%} more"
     if proven:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from hybridlab.automatic.for_times import NAME, ScheduleForTimes, alive_in, schedule_for, templates_of, with_links, without_pairs
-from hybridlab.automatic.search import WORK, rounded
+from hybridlab.automatic.search import OF_ORDERED, WORK, rounded
 from hybridlab.bound.analytic import bounds_at, lower_bound
 from hybridlab.bound.chains import beyond, capacity_of, held_by
 from hybridlab.checks import counted, each_of, item_of, one_time, short_repr, whole_number
@@ -240,6 +240,7 @@ def rank(
     devices: int | None = None,
     most_chunks: int = 8,
     held_after: float = 1.0,
+    messages: str = "free",
     seconds: float = 10.0,
     progress: Progress = None,
 ) -> Ranking:
@@ -268,6 +269,8 @@ def rank(
     held_after : float
         The part of an activation that a device still holds between the input gradient and the weight gradient, as in
         :func:`schedule_for`. If a smaller value would give a shorter schedule, a note of the ranking says so.
+    messages : "free" or "ordered"
+        How messages run, as in :func:`schedule_for`.
     seconds : float
         Effort of the ranking, about the seconds on one core, as in :func:`schedule_for`. Most of it is for the two searches. The schedules
         with their smallest number of chunks are timed before. With little effort, schedules with more chunks are left out, and the table
@@ -298,9 +301,9 @@ def rank(
     effort, count = one_time(seconds, "seconds"), whole_number(microbatches, "microbatches")
     most_chunks = whole_number(most_chunks, "most_chunks")
     asked = None if schedules is None else list(_asked(schedules))
-    searched, refused, number = _searches(costs, count, memory, devices, held_after, effort * SEARCHES, progress)
+    searched, refused, number = _searches(costs, count, memory, devices, held_after, messages, effort * SEARCHES, progress)
     stopped = any(each.interrupted for each in searched.values())
-    times = _Times(costs, number, count, memory, float(held_after))
+    times = _Times(costs, number, count, memory, float(held_after), messages)
     entries = []
     try:
         others = times.of_registry(most_chunks, max(FIRST_ENTRIES, (1 - SEARCHES) * effort * WORK)) if asked is None else times.of(asked)
@@ -336,7 +339,7 @@ def _made_name(made: ScheduleForTimes) -> str:
 
 
 def _searches(
-    costs: Costs, count: int, memory: Any, devices: int | None, held_after: float, effort: float, progress: Progress
+    costs: Costs, count: int, memory: Any, devices: int | None, held_after: float, messages: str, effort: float, progress: Progress
 ) -> tuple[dict[int, ScheduleForTimes], list[Ranked], int]:
     """Return what searches with 1 and with 2 chunks find, by the number of chunks, the searches left out, and the number of devices."""
     searched: dict[int, ScheduleForTimes] = {}
@@ -349,7 +352,15 @@ def _searches(
         try:
             share = 1.0 if only else chunks / 3  # two chunks have twice the operations
             found = schedule_for(
-                costs, count, memory, chunks=chunks, devices=number, held_after=held_after, seconds=share * effort, progress=progress
+                costs,
+                count,
+                memory,
+                chunks=chunks,
+                devices=number,
+                held_after=held_after,
+                messages=messages,
+                seconds=share * effort,
+                progress=progress,
             )
         except HybridLabError as why:
             if why.code != "does-not-fit":
@@ -385,6 +396,7 @@ class _Times:
     microbatches: int
     memory: Any
     held_after: float
+    messages: str
 
     def of(self, asked: Sequence[tuple[str, int, Schedule | None]]) -> Iterator[Ranked]:
         """Yield an entry for each schedule that the caller asks for."""
@@ -405,7 +417,7 @@ class _Times:
                 size = entry.schedule.kind.size // chunks
                 more += [(each, name, size) for each in range(chunks + family.chunk_step, most_chunks + 1, family.chunk_step)]
         for chunks, name, size in sorted(more):
-            work -= OF_ENTRY * size * chunks
+            work -= (OF_ENTRY + OF_ORDERED * (self.messages != "free")) * size * chunks
             yield self.entry(name, chunks) if work >= 0 else Ranked(name, chunks, refusal="the effort did not suffice: give more seconds")
 
     def entry(self, name: str, chunks: int, own: Schedule | None = None) -> Ranked:
@@ -438,7 +450,7 @@ class _Times:
 
     def figures(self, name: str, schedule: Schedule, bound: float | None = None) -> Ranked:
         """Return a schedule with its results. If ``bound`` is None, the lower bound is that of the schedule's own operations."""
-        timeline = simulate(schedule, self.costs)
+        timeline = simulate(schedule, self.costs, messages=self.messages)
         if bound is None:
             bound = float(lower_bound(schedule, self.costs, alive_in(self.memory, schedule, self.held_after)))
         peak, messages = float(held_by(schedule, self.held_after).max()), int(schedule.messages.sum())
@@ -451,11 +463,19 @@ class _Times:
         shorter = []
         for chunks, made in searched.items():
             freed = schedule_for(
-                self.costs, self.microbatches, self.memory, chunks=chunks, devices=self.devices, held_after=FREED, seconds=0, progress=False
+                self.costs,
+                self.microbatches,
+                self.memory,
+                chunks=chunks,
+                devices=self.devices,
+                held_after=FREED,
+                messages=self.messages,
+                seconds=0,
+                progress=False,
             )
             if freed.interrupted:
                 raise KeyboardInterrupt
-            spans = [float(simulate(each, self.costs).device_span) for each in (freed, made)]
+            spans = [float(simulate(each, self.costs, messages=self.messages).device_span) for each in (freed, made)]
             with_chunks = f"with {counted(chunks, 'chunk')}"
             if rounded(freed.makespan) < rounded(made.makespan):
                 shorter.append(f"a schedule {with_chunks} takes {freed.makespan:.6g} instead of {made.makespan:.6g}")

@@ -20,6 +20,7 @@ from hybridlab.simulation import simulate
 WORK = 1_200_000  # work of one second of effort, so that it takes about a second of one core
 OF_POLICY = 6  # work of a greedy policy for each operation
 OF_REGISTRY = 3  # work of building and simulating a schedule of the registry, for each operation
+OF_ORDERED = 25  # further work of a simulation with messages in order, for each operation
 START = 6_000_000  # most work for the schedules of the registry, whatever the effort is: about five seconds
 FIRST_POLICIES = 600_000  # work for greedy policies, whatever the effort is: about half a second
 GREEDY = 0.6  # largest share of the effort for further policies
@@ -90,8 +91,11 @@ class State(NamedTuple):
         return self._replace(found=(*self.found[:place], found, *self.found[place + 1 :]))
 
 
-def candidate_of(problem: OrderProblem, orders: list[Order] | None) -> Candidate | None:
+def candidate_of(problem: OrderProblem, orders: list[Order] | None, costs: Costs, messages: str) -> Candidate | None:
     """Return the candidate with these ``orders``. Return None if ``orders`` is None or cannot run in this memory."""
+    if messages != "free" and orders and all(map(problem.fits, orders)) and problem.run(orders):
+        timed = _of_schedule(problem.schedule(orders, "timed"), orders, costs, messages)
+        return timed._replace(peak=rounded(max(map(problem.peak, orders))), orders=[list(order) for order in orders], schedule=None)
     ran = problem.run(orders) if orders and all(map(problem.fits, orders)) else None
     if orders is None or ran is None:
         return None
@@ -129,20 +133,23 @@ class Plan(NamedTuple):
         return 1 + sum(map(len, self.families)) + sum(self.policies) + len(self.policies) * (self.attempts + (self.solver > 0))
 
 
-def plan_for(problems: Sequence[OrderProblem], seconds: float, with_solver: bool) -> Plan:
+def plan_for(problems: Sequence[OrderProblem], seconds: float, with_solver: bool, messages: str) -> Plan:
     """Return what a search does with an effort of ``seconds``.
 
     The schedules of the registry and the first policies do not depend on the effort, but their work has limits, too. Of the effort, further
     policies get what they need, up to a share. Then the local search gets a share of the rest, and the solver the remaining effort.
     """
     size, count, effort = problems[0].size, len(problems), seconds * WORK
+    ordered = OF_ORDERED * (messages != "free")
+    of_policy, of_registry = OF_POLICY + ordered, OF_REGISTRY + 2 * ordered  # a schedule of the registry is timed whole and split
     fitting = [_families(problem) for problem in problems]
-    families = [each[: int(START / count / OF_REGISTRY / size)] for each in fitting]
+    families = [each[: int(START / count / of_registry / size)] for each in fitting]
     known = len(policies(problems[0]))
-    tried = min(known, int(max(FIRST_POLICIES, GREEDY * effort) / count / OF_POLICY / size))
-    left = max(0.0, effort - max(0, tried * count * OF_POLICY * size - FIRST_POLICIES))
-    attempts = min(TRIES * size, int(left * (LOCAL if with_solver else 1.0) / size / count))
-    solver = (left - attempts * size * count) / WORK / count if with_solver else 0.0
+    tried = min(known, int(max(FIRST_POLICIES, GREEDY * effort) / count / of_policy / size))
+    left = max(0.0, effort - max(0, tried * count * of_policy * size - FIRST_POLICIES))
+    attempts = min(TRIES * size, int(left * (LOCAL if with_solver else 1.0) / size / count) - REPORTS * ordered)
+    attempts = max(0, attempts)
+    solver = (left - (attempts + REPORTS * ordered * (attempts > 0)) * size * count) / WORK / count if with_solver else 0.0
     simulated, all_families = (sum(map(len, each)) for each in (families, fitting))
     left_out = [f"{simulated} of {all_families} schedules of the registry were simulated"] * (simulated < all_families)
     left_out += [f"{tried * count} of {known * count} policies were tried"] * (tried < known)
@@ -150,7 +157,7 @@ def plan_for(problems: Sequence[OrderProblem], seconds: float, with_solver: bool
 
 
 def search_steps(
-    problems: Sequence[OrderProblem], bounds: Sequence[float], costs: Costs, plan: Plan, seed: int
+    problems: Sequence[OrderProblem], bounds: Sequence[float], costs: Costs, plan: Plan, seed: int, messages: str
 ) -> Iterator[tuple[int, State]]:
     """Yield for each step of the search its number of attempts and the state after the step.
 
@@ -166,18 +173,21 @@ def search_steps(
         What the search does.
     seed : int
         Seed of the local search.
+    messages : str
+        How messages run, as in :func:`~hybridlab.simulate`. The devices of the greedy scheduler, the local search and the solver do not
+        wait for messages in order, but their orders are timed so.
     """
     # start with the templates: one microbatch at a time fits into any memory
-    state = State(tuple(_of_schedule(each.template, each.numbers_of(each.template), costs) for each in problems), tuple(bounds))
+    state = State(tuple(_of_schedule(each.template, each.numbers_of(each.template), costs, messages) for each in problems), tuple(bounds))
     yield 1, state
     for place, problem in enumerate(problems):
         for name in plan.families[place]:
-            for found in registry_candidates(problem, name, costs):
+            for found in registry_candidates(problem, name, costs, messages):
                 state = state.better(place, found)
             yield 1, state
     for place, problem in enumerate(problems):
         for policy in policies(problem)[: plan.policies[place]]:
-            state = state.better(place, candidate_of(problem, greedy(problem, policy)))
+            state = state.better(place, candidate_of(problem, greedy(problem, policy), costs, messages))
             yield 1, state
     for place, problem in enumerate(problems):
         if plan.attempts and not state.proven(place):
@@ -185,14 +195,14 @@ def search_steps(
             for number, orders in enumerate(exchanges(problem, state.found[place].orders, plan.attempts, seed), start=1):
                 if number % report == 0 or number == plan.attempts:
                     if orders is not last:  # the local search yields the same list until it has found a shorter order
-                        state, last = state.better(place, candidate_of(problem, orders)), orders
+                        state, last = state.better(place, candidate_of(problem, orders, costs, messages)), orders
                     yield report, state
                     if state.proven(place):
                         break
     # start with the problem of the lowest bound: its proof can make the other problem unnecessary
     for place in sorted(range(len(problems)), key=lambda each: state.bounds[each]):
         if plan.solver and not state.proven(place):
-            state = ask_solver(state, place, problems[place], costs, plan.solver)
+            state = ask_solver(state, place, problems[place], costs, plan.solver, messages)
             yield 1, state
 
 
@@ -207,7 +217,7 @@ def _families(problem: OrderProblem) -> list[str]:
     ]
 
 
-def registry_candidates(problem: OrderProblem, name: str, costs: Costs) -> Iterator[Candidate]:
+def registry_candidates(problem: OrderProblem, name: str, costs: Costs, messages: str) -> Iterator[Candidate]:
     """Yield a schedule of the registry if it fits into the memory of ``problem``.
 
     If the problem splits backwards and the schedule does not, or the schedule has overlapped pairs, a candidate without them follows.
@@ -218,14 +228,14 @@ def registry_candidates(problem: OrderProblem, name: str, costs: Costs) -> Itera
         return
     orders = problem.numbers_of(schedule)
     if all(map(problem.fits, orders)):
-        yield _of_schedule(schedule, orders, costs)
+        yield _of_schedule(schedule, orders, costs, messages)
         if schedule.pairs.size or (problem.splits and B in schedule.kind):
-            split = candidate_of(problem, orders)
+            split = candidate_of(problem, orders, costs, messages)
             if split is not None:
                 yield split
 
 
-def ask_solver(state: State, place: int, problem: OrderProblem, costs: Costs, effort: float) -> State:
+def ask_solver(state: State, place: int, problem: OrderProblem, costs: Costs, effort: float, messages: str) -> State:
     """Return the state after the solver of OR-tools has searched for a shorter order or a proof for one problem."""
     start = problem.schedule(state.found[place].orders, "start")
     in_unit, unit = costs, 1.0
@@ -239,7 +249,7 @@ def ask_solver(state: State, place: int, problem: OrderProblem, costs: Costs, ef
         else:
             bound = max(state.bounds[place], best.bound * unit)
             state = state._replace(bounds=(*state.bounds[:place], bound, *state.bounds[place + 1 :]))
-            return state.better(place, candidate_of(problem, problem.numbers_of(best.schedule)))
+            return state.better(place, candidate_of(problem, problem.numbers_of(best.schedule), costs, messages))
     return state
 
 
@@ -255,9 +265,9 @@ def _in_whole_numbers(costs: Costs) -> tuple[Costs, float]:
     return replace(costs, forward=forward, backward=backward, weight_share=share, p2p=p2p, p2p_between=between), unit
 
 
-def _of_schedule(schedule: Schedule, orders: list[Order], costs: Costs) -> Candidate:
+def _of_schedule(schedule: Schedule, orders: list[Order], costs: Costs, messages: str) -> Candidate:
     """Return the candidate for a schedule. ``orders`` has the orders of the schedule as numbers of operations."""
-    timeline = simulate(schedule, costs)
+    timeline = simulate(schedule, costs, messages=messages)
     peak = float(timeline.peak_activations.max())
     return Candidate(rounded(timeline.makespan), rounded(timeline.device_span), rounded(peak), orders, schedule)
 

@@ -29,17 +29,24 @@ def few_policies(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @examples(40)
-@given(st.lists(st.integers(1, 9), min_size=2, max_size=4), st.integers(1, 6), st.none() | st.integers(2, 12).map(lambda each: each / 2))
-def test_every_schedule_is_ranked_or_refused_and_the_best_comes_first(forward: list[int], microbatches: int, memory: float | None) -> None:
+@given(
+    st.lists(st.integers(1, 9), min_size=2, max_size=4),
+    st.integers(1, 6),
+    st.none() | st.integers(2, 12).map(lambda each: each / 2),
+    st.sampled_from(["free", "ordered"]),
+)
+def test_every_schedule_is_ranked_or_refused_and_the_best_comes_first(
+    forward: list[int], microbatches: int, memory: float | None, messages: str
+) -> None:
     costs = Costs(forward=forward, backward=[2 * each for each in forward], p2p=0.5)
-    ranking = rank(costs, microbatches, memory=memory, seconds=0.01)
+    ranking = rank(costs, microbatches, memory=memory, messages=messages, seconds=0.01)
     assert {each.name for each in (*ranking, *ranking.refused)} >= set(REGISTRY)
     assert all(each.refusal for each in ranking.refused)
     makespans = [each.makespan for each in ranking]
     assert makespans == pytest.approx(sorted(makespans))
     assert ranking.best.makespan == pytest.approx(min(makespans))
     for each in ranking:
-        timeline = simulate(each.schedule, costs)  # type: ignore[arg-type]
+        timeline = simulate(each.schedule, costs, messages=messages)  # type: ignore[arg-type]
         assert (each.makespan, each.peak) == (timeline.makespan, timeline.peak_activations.max())
         assert each.bound <= each.makespan * (1 + 1e-9)
         assert memory is None or each.peak <= memory

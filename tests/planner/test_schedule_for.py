@@ -4,7 +4,7 @@ import json
 import pickle
 from collections.abc import Iterator
 from dataclasses import replace
-from itertools import cycle
+from itertools import cycle, product
 from pathlib import Path
 from typing import Any
 
@@ -51,14 +51,16 @@ def of_registry(costs: Costs, devices: int, microbatches: int, chunks: int, memo
 
 
 @examples(60)
-@given(measured(), st.booleans(), st.integers(0, 3))
+@given(measured(), st.booleans(), st.integers(0, 3), st.sampled_from(["free", "ordered"]))
 def test_it_is_legal_and_keeps_to_the_memory_and_no_schedule_of_the_registry_is_shorter(
-    case: tuple[Costs, int, int, float], split: bool, seed: int
+    case: tuple[Costs, int, int, float], split: bool, seed: int, messages: str
 ) -> None:
     costs, microbatches, chunks, memory = case
     devices = costs.devices or 1
-    made = schedule_for(costs, microbatches, memory=memory, chunks=chunks, devices=devices, split=split, seconds=0.02, seed=seed)
-    timeline = simulate(made, costs)
+    made = schedule_for(
+        costs, microbatches, memory, chunks=chunks, devices=devices, split=split, messages=messages, seconds=0.02, seed=seed
+    )
+    timeline = simulate(made, costs, messages=messages)
     assert Schedule(made.name, made.turns) == made  # the orders are checked again, one operation at a time
     assert (made.devices, made.microbatches, made.chunks, made.copies) == (devices, microbatches, chunks, 1)
     assert split or not ("I" in str(made) or "W" in str(made))
@@ -68,8 +70,9 @@ def test_it_is_legal_and_keeps_to_the_memory_and_no_schedule_of_the_registry_is_
     assert made.proven == (made.gap == 0)
     for schedule in of_registry(costs, devices, microbatches, chunks, memory):
         if split or not ("I" in str(schedule) or "W" in str(schedule)):
-            assert made.makespan <= simulate(schedule, costs).makespan * (1 + 1e-9)
-            assert not made.proven or made.bound <= simulate(schedule, costs).makespan * (1 + 1e-9)
+            known = simulate(schedule, costs, messages=messages).makespan
+            assert made.makespan <= known * (1 + 1e-9)
+            assert not made.proven or made.bound <= known * (1 + 1e-9)
 
 
 SHAPES = {
@@ -208,16 +211,16 @@ def test_the_work_of_all_parts_is_bounded_by_the_effort(devices: int, microbatch
     templates = for_times.templates_of(2, 2, chunks)
     problem = replace(problem_of(templates[0], EXAMPLE, np.full(2, 2.0)), device=range(3 * devices * microbatches * chunks))  # type: ignore[arg-type]
     problems = [problem] * len(templates)
-    for seconds in (0.0, 0.1, 10.0):
-        for with_solver in (False, True):
-            plan = search.plan_for(problems, seconds, with_solver)
-            registry = search.OF_REGISTRY * problem.size * sum(map(len, plan.families))
-            greedy_work = search.OF_POLICY * problem.size * sum(plan.policies)
-            local = plan.attempts * problem.size * len(problems)
-            solver = plan.solver * search.WORK * len(problems)
-            assert registry <= search.START
-            assert greedy_work + local + solver <= search.FIRST_POLICIES + seconds * search.WORK * (1 + 1e-9)
-            assert ("policies were tried" in plan.left_out) == (plan.policies[0] < len(policies(problem)))
+    for seconds, with_solver, messages in product((0.0, 0.1, 10.0), (False, True), ("free", "ordered")):
+        plan = search.plan_for(problems, seconds, with_solver, messages)
+        ordered = search.OF_ORDERED * (messages == "ordered")
+        registry = (search.OF_REGISTRY + 2 * ordered) * problem.size * sum(map(len, plan.families))
+        greedy_work = (search.OF_POLICY + ordered) * problem.size * sum(plan.policies)
+        local = (plan.attempts + search.REPORTS * ordered * (plan.attempts > 0)) * problem.size * len(problems)
+        solver = plan.solver * search.WORK * len(problems)
+        assert registry <= search.START
+        assert greedy_work + local + solver <= search.FIRST_POLICIES + seconds * search.WORK * (1 + 1e-9)
+        assert ("policies were tried" in plan.left_out) == (plan.policies[0] < len(policies(problem)))
     if devices == 2:
         assert plan.left_out == ""
 
@@ -333,6 +336,8 @@ def test_without_or_tools_a_sentence_says_how_to_get_it(monkeypatch: pytest.Monk
         (EXAMPLE, {"devices": 2, "held_after": 2}, "out-of-range", "from 0 to 1, not 2"),
         (EXAMPLE, {"devices": 2, "split": 1}, "not-true-or-false", "split"),
         (EXAMPLE, {"devices": 2, "progress": 1}, "wrong-type", "progress"),
+        (EXAMPLE, {"devices": 2, "messages": "order"}, "unknown-name", "unknown order of messages 'order': did you mean 'ordered'?"),
+        (EXAMPLE, {"devices": 2, "messages": [["run 0F0"]]}, "unknown-name", "Known: free, ordered"),
         (EXAMPLE, {"devices": 2, "seconds": -1}, "negative", "seconds"),
         (EXAMPLE, {"devices": 2, "seed": -1}, "too-small", "seed"),
         (EXAMPLE, {"devices": 2, "microbatches": 0}, "too-small", "microbatches"),
@@ -418,7 +423,7 @@ def test_a_planted_fault_in_the_memory_is_caught(monkeypatch: pytest.MonkeyPatch
     chunks=usual_or_junk([1, 2]),
     devices=usual_or_junk([2]),
     held_after=usual_or_junk([0.5, 1]),
-    more=st.sampled_from(["split", "seconds", "seed", "progress"]).flatmap(lambda name: st.tuples(st.just(name), junk)),
+    more=st.sampled_from(["split", "seconds", "seed", "progress", "messages"]).flatmap(lambda name: st.tuples(st.just(name), junk)),
 )
 def test_junk(costs: Any, microbatches: Any, memory: Any, chunks: Any, devices: Any, held_after: Any, more: tuple[str, Any]) -> None:
     named: dict[str, Any] = {"seconds": 0.01, more[0]: more[1]}
