@@ -1,4 +1,4 @@
-"""Simulation with messages that keep their order, or block: each device has a list of actions, which it goes through in order."""
+"""Simulation with messages that keep their order, or block: each device has a list of operations, sends and receives."""
 
 from collections import deque
 from collections.abc import Iterator, Sequence
@@ -16,18 +16,6 @@ from hybridlab.simulation.times import latencies, running_times
 
 MOST_NAMED = 4  # a sentence about a circle names at most this number of devices
 WAITS = {"send": "until device {} receives it", "receive": "until device {} sends it"}
-
-
-class Step(NamedTuple):
-    """One action of a device. For "run", ``row`` is the operation. For a message, it is the operation whose output the message carries."""
-
-    verb: str
-    row: int
-    peer: int = -1
-
-
-Entry = tuple[Step, ...]  # one operation, an overlapped pair, or messages that start together
-Plans = list[list[Entry]]  # for each device, the entries of its list
 
 
 def ordered_actions(schedule: Schedule) -> list[list[str]]:
@@ -62,8 +50,15 @@ def ordered_actions(schedule: Schedule) -> list[list[str]]:
     ['receive 0F0 from 0', 'run 1F0', 'run 1B0', 'send 1B0 to 0']
     """
     _require_single_operations(schedule)
-    names = list(map(str, schedule.ops))
-    return [[str(Action(step.verb, names[step.row], step.peer)) for (step,) in plan] for plan in _plans_in_order(schedule)]
+    names, device, receiver = list(map(str, schedule.ops)), schedule.device.tolist(), _receivers(schedule)
+    lists: list[list[str]] = [[] for _ in range(schedule.devices)]
+    for (row,) in _in_common_order(schedule):
+        op, home = names[row], device[row]
+        lists[home].append(str(Action("run", op)))
+        if row in receiver:
+            lists[home].append(str(Action("send", op, receiver[row])))
+            lists[receiver[row]].append(str(Action("receive", op, home)))
+    return lists
 
 
 def run_in_order(schedule: Operations, costs: Costs, messages: Any) -> tuple[Floats, Floats]:
@@ -76,36 +71,71 @@ def run_in_order(schedule: Operations, costs: Costs, messages: Any) -> tuple[Flo
     Deadlock
         Devices wait for each other.
     HybridLabError
-        A list of actions has a fault.
+        A list of actions has a fault, or ``messages`` is an unknown name.
     """
     if isinstance(messages, str):
         known_name(messages, ("free", "ordered"), "value of messages")
-    plans = _plans_in_order(schedule) if isinstance(messages, str) else _given_plans(schedule, messages)
-    clock = _Clock(schedule, costs, plans, blocking=not isinstance(messages, str))
-    clock.run()
-    start, end = np.array(clock.starts), np.array(clock.ends)
-    return np.moveaxis(start, 0, -1), np.moveaxis(end, 0, -1)
+        both = _times_in_order(schedule, _Times(schedule, costs))
+    else:
+        both = _Clock(schedule, _Times(schedule, costs), _given_plans(schedule, messages)).run()
+    start, end = (np.moveaxis(np.array(each), 0, -1) for each in both)
+    return start, end
 
 
-def _plans_in_order(schedule: Operations) -> Plans:
-    """Return the entries of each device's list in the order of :func:`ordered_actions`."""
-    plans: Plans = [[] for _ in range(schedule.devices)]
-    source, device, receiver = schedule.source.tolist(), schedule.device.tolist(), _receivers(schedule)
-    left = [deque(turns) for turns in _turns(schedule)]
-    placed = [False] * schedule.kind.size + [True]  # the last entry stands for the source -1, which an operation need not wait for
+class _Times:
+    """The times of operations and messages. A time is a float for one setting, because a loop over floats is faster, or else an array."""
+
+    def __init__(self, schedule: Operations, costs: Costs) -> None:
+        takes, late = (np.moveaxis(each, -1, 0) for each in (running_times(schedule, costs), latencies(schedule, costs)))
+        self.takes = _listed(takes)  # for each operation
+        # for each message: the latency, by the operation whose output it carries
+        self.late = dict(zip(schedule.source[schedule.crosses].tolist(), _listed(late[schedule.crosses]), strict=True))
+        self.later: Any = np.maximum if costs.batch else max
+        self.zero: Any = np.zeros(costs.batch) if costs.batch else 0.0
+
+
+def _listed(rows: Floats) -> list[Any]:
+    return rows.tolist() if rows.ndim == 1 else list(rows)
+
+
+def _times_in_order(schedule: Operations, times: _Times) -> tuple[list[Any], list[Any]]:
+    """Return the start and the end of each operation if messages keep the order of :func:`ordered_actions`.
+
+    The loop goes through the common order, in which both devices of a message have come to it when it is reached.
+    """
+    size, later = schedule.kind.size, times.later
+    device, receiver = schedule.device.tolist(), _receivers(schedule)
+    awaited = np.where(schedule.crosses, schedule.source, -1).tolist()  # -1 for an operation that waits for no message
+    starts, ends = [times.zero] * size, [times.zero] * size
+    arrived = [times.zero] * (size + 1)  # for each operation, when its output arrives; the last entry is read for -1
+    computed = [times.zero] * schedule.devices  # when each device has ended its operations so far
+    reached = [times.zero] * schedule.devices  # when each device has ended its operations and messages so far
+    for turn in _in_common_order(schedule):
+        home = device[turn[0]]
+        begin = computed[home]
+        for row in turn:  # both operations of an overlapped pair
+            begin = later(begin, arrived[awaited[row]])
+        end = computed[home] = begin + times.takes[turn[0]]
+        reached[home] = later(reached[home], end)
+        for row in turn:
+            starts[row], ends[row] = begin, end
+            if row in receiver:
+                other = receiver[row]
+                arrived[row] = reached[home] = reached[other] = later(reached[home], reached[other]) + times.late[row]
+    return starts, ends
+
+
+def _in_common_order(schedule: Operations) -> Iterator[tuple[int, ...]]:
+    """Yield the rows of each turn in the order of :func:`ordered_actions`. A turn is an operation or an overlapped pair."""
+    source, left = schedule.source.tolist(), list(map(deque, _turns(schedule)))
+    placed = [False] * schedule.kind.size + [True]  # the last entry is read for the source -1: no operation
     while any(left):
         for turns in left:
-            if not turns or not all(placed[source[row]] for row in turns[0]):
-                continue
-            turn = turns.popleft()
-            home = device[turn[0]]
-            plans[home].append(tuple(Step("run", row) for row in turn))
-            for row in turn:
-                placed[row] = True
-                if row in receiver:
-                    plans[home].append((Step("send", row, receiver[row]),))
-                    plans[receiver[row]].append((Step("receive", row, home),))
-    return plans
+            if turns and placed[source[turns[0][0]]] and placed[source[turns[0][-1]]]:
+                turn = turns.popleft()
+                for row in turn:
+                    placed[row] = True
+                yield turn
 
 
 def _turns(schedule: Operations) -> Iterator[list[tuple[int, ...]]]:
@@ -121,41 +151,44 @@ def _receivers(schedule: Operations) -> dict[int, int]:
     return dict(zip(schedule.source[schedule.crosses].tolist(), schedule.device[schedule.crosses].tolist(), strict=True))
 
 
-class _Clock:
-    """The times of a schedule if each device goes through its entries in order.
+class Step(NamedTuple):
+    """One action of a device. For "run", ``row`` is the operation. For a message, it is the operation whose output the message carries."""
 
-    A message starts when its sender and its receiver have ended everything before it in their lists, and its link has carried all messages
-    before it. It takes the latency of the link. An operation waits for the operations before it and for its input. With ``blocking``, it
-    waits for all messages before it in its list, too.
+    verb: str
+    row: int
+    peer: int = -1
+
+
+Entry = tuple[Step, ...]  # one operation, or messages that start together
+Plans = list[list[Entry]]  # for each device, the entries of its list
+
+
+class _Clock:
+    """The times of a schedule whose devices go through their lists entry by entry.
+
+    A message starts when its sender and its receiver have come to it, and its link has carried all messages before it. It takes the latency
+    of the link. A device goes on when all messages of its entry have ended.
     """
 
-    def __init__(self, schedule: Operations, costs: Costs, plans: Plans, blocking: bool) -> None:
-        self._schedule, self._plans, self._blocking = schedule, plans, blocking
-        self._source = np.where(schedule.crosses, schedule.source, -1).tolist()  # -1 for an operation that waits for no message
-        takes, late = (np.moveaxis(each, -1, 0) for each in (running_times(schedule, costs), latencies(schedule, costs)))
-        self._late = dict(zip(schedule.source[schedule.crosses].tolist(), _listed(late[schedule.crosses]), strict=True))
-        self._takes = _listed(takes)
-        self._later: Any = np.maximum if costs.batch else max
-        zero: Any = np.zeros(costs.batch) if costs.batch else 0.0
-        self.starts: list[Any] = [zero] * schedule.kind.size
-        self.ends: list[Any] = [zero] * schedule.kind.size
-        self._computed: list[Any] = [zero] * len(plans)  # when each device has ended its last operation
-        self._reached: list[Any] = [zero] * len(plans)  # when each device has ended everything before its next message
-        self._arrived: dict[int, Any] = {}  # when the output of an operation has arrived at the device that needs it
+    def __init__(self, schedule: Operations, times: _Times, plans: Plans) -> None:
+        self._schedule, self._times, self._plans = schedule, times, plans
+        self._starts, self._ends = [times.zero] * schedule.kind.size, [times.zero] * schedule.kind.size
+        self._now = [times.zero] * len(plans)
         self._at = [0] * len(plans)
         self._ended: list[dict[Step, Any]] = [{} for _ in plans]  # the messages of each device's entry that have ended, and when
         self._free: dict[tuple[int, int], Any] = {}  # when each link has carried its last message
         self._carried: dict[tuple[int, int], int] = {}  # number of messages that each link has carried
         self._number = {verb: _numbers_on_links(plans, verb) for verb in WAITS}
 
-    def run(self) -> None:
-        """Go through all lists to their ends. Raise an error if devices wait for each other."""
+    def run(self) -> tuple[list[Any], list[Any]]:
+        """Return the start and the end of each operation. Raise an error if devices wait for each other."""
         able = deque(range(len(self._plans)))
         while able:
             self._go_on(able.popleft(), able)
         stuck = [device for device, plan in enumerate(self._plans) if self._at[device] < len(plan)]
         if stuck:
             raise self._deadlock(stuck)
+        return self._starts, self._ends
 
     def _go_on(self, device: int, able: deque[int]) -> None:
         """Go through the entries of a device until it waits or its list ends. Add to ``able`` the devices whose messages have ended."""
@@ -163,23 +196,16 @@ class _Clock:
         while self._at[device] < len(plan):
             entry = plan[self._at[device]]
             if entry[0].verb == "run":
-                begin = self._computed[device]
-                for step in entry:  # both operations of an overlapped pair
-                    if self._source[step.row] >= 0:
-                        begin = self._later(begin, self._arrived[self._source[step.row]])
-                end = self._computed[device] = begin + self._takes[entry[0].row]
-                self._reached[device] = self._later(self._reached[device], end)
-                for step in entry:
-                    self.starts[step.row], self.ends[step.row] = begin, end
+                row = entry[0].row
+                self._starts[row] = self._now[device]
+                self._ends[row] = self._now[device] = self._now[device] + self._times.takes[row]
             else:
                 able.extend([step.peer for step in entry if step not in self._ended[device] and self._carry(device, step)])
                 if len(self._ended[device]) < len(entry):
                     return
                 for ended in self._ended[device].values():
-                    self._reached[device] = self._later(self._reached[device], ended)
+                    self._now[device] = self._times.later(self._now[device], ended)
                 self._ended[device].clear()
-                if self._blocking:
-                    self._computed[device] = self._reached[device]
             self._at[device] += 1
 
     def _carry(self, device: int, step: Step) -> bool:
@@ -189,11 +215,10 @@ class _Clock:
         carried = self._carried.get(link, 0)
         if other not in self._entry(step.peer) or any(self._number[verb][step.row] != carried for verb in WAITS):
             return False
-        begin = self._later(self._reached[device], self._reached[step.peer])
+        begin = self._times.later(self._now[device], self._now[step.peer])
         if carried:
-            begin = self._later(begin, self._free[link])
-        end = begin + self._late[step.row]
-        self._free[link] = self._arrived[step.row] = self._ended[device][step] = self._ended[step.peer][other] = end
+            begin = self._times.later(begin, self._free[link])
+        self._free[link] = self._ended[device][step] = self._ended[step.peer][other] = begin + self._times.late[step.row]
         self._carried[link] = carried + 1
         return True
 
@@ -224,11 +249,6 @@ class _Clock:
         return Problem(sentence, "deadlock", device, None, op, step.peer)
 
 
-def _listed(rows: Floats) -> list[Any]:
-    """Return the rows of an array: Python floats for one setting, because a loop over floats is faster, or an array for each row."""
-    return rows.tolist() if rows.ndim == 1 else list(rows)
-
-
 def _numbers_on_links(plans: Plans, verb: str) -> dict[int, int]:
     """Return, for each message, how many messages come before it on its link: in the sender's list, or in the receiver's list."""
     numbers: dict[int, int] = {}
@@ -251,7 +271,7 @@ def _require_single_operations(schedule: Any) -> None:
         raise UnsupportedSize(f"{message}: take messages='ordered', or a schedule without pairs", "overlapped-pairs")
 
 
-def _given_plans(schedule: Operations, messages: Any) -> Plans:
+def _given_plans(schedule: Any, messages: Any) -> Plans:
     """Return the entries of the lists that a caller gave. Raise an error at the first fault."""
     _require_single_operations(schedule)
     wanted = "messages is 'free', 'ordered', or a list of actions for each device, such as [['run 0F0', 'send 0F0 to 1'], ...]"
@@ -268,32 +288,31 @@ def _given_plans(schedule: Operations, messages: Any) -> Plans:
     return plans
 
 
-def _require_complete(schedule: Operations, device: int, actions: list[Action]) -> None:
+def _require_complete(schedule: Schedule, device: int, actions: list[Action]) -> None:
     """Raise an error if the actions of a device do not run its operations in order, with each of its messages once and in time."""
-    assert isinstance(schedule, Schedule)  # noqa: S101 - _require_single_operations has checked this
     needs, home = inputs_from_others(schedule), dict(zip(map(str, schedule.ops), schedule.device.tolist(), strict=True))
     order = [str(op) for op in schedule[device]]
     sends = {Action("send", source, home[op]) for op, source in needs.items() if home[source] == device}
     receives = {Action("receive", needs[op], home[needs[op]]) for op in order if op in needs}
-    left, done = list(order), set[Action]()
+    left, done, messages = deque(order), set[Action](), sends | receives
     for action in actions:
         if action.verb == "run":
-            if left[:1] != [action.op]:
+            if not left or left[0] != action.op:
                 message = f"device {device} has '{action}' where its order has {left[0] if left else 'no further operation'}"
                 raise HybridLabError(f"{message}: run its operations in the order of the schedule", "another-order")
-            source = needs.get(left.pop(0))
+            source = needs.get(left.popleft())
             if source is not None and Action("receive", source, home[source]) not in done:
                 message = f"device {device} has '{action}' before it receives {source}"
                 raise HybridLabError(f"{message}: put 'receive {source} from {home[source]}' before it", "before-its-input")
-        elif action not in sends | receives:
+        elif action not in messages:
             raise HybridLabError(f"device {device} has '{action}', but no operation needs this message", "nobody-needs-it")
         elif action in done:
             raise HybridLabError(f"device {device} has '{action}' twice: each message is sent once and received once", "sent-twice")
-        elif action.verb == "send" and action.op in left:
+        elif action.verb == "send" and Action("run", action.op) not in done:
             raise HybridLabError(
                 f"device {device} has '{action}' before 'run {action.op}': send an output after its operation", "not-made-yet"
             )
         done.add(action)
-    missing = [*(str(Action("run", op)) for op in left), *sorted(str(action) for action in (sends | receives) - done)]
+    missing = [*(str(Action("run", op)) for op in left), *sorted(str(action) for action in messages - done)]
     if missing:
         raise HybridLabError(f"the list of device {device} lacks '{missing[0]}'", "missing-action")
