@@ -430,13 +430,6 @@ def test_where_takes_one_value_or_several(values: Any, wanted: list[int]) -> Non
     assert table.where(microbatches=values, schedule=["GPipe", "zb-h1"]).to_rows() == [row for row in rows if row["schedule"] == "gpipe"]
 
 
-def test_where_takes_a_series_of_pandas() -> None:
-    import pandas  # imported here, because it takes a second
-
-    table = sweep("gpipe", GRID)
-    assert table.where(microbatches=pandas.Series([4, 8])) == table
-
-
 @in_turn(
     "column, value, code, words",
     [

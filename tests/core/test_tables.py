@@ -66,10 +66,11 @@ def test_every_form_has_the_rows(name: str) -> None:
     assert frame.astype(object).where(frame.notna(), None).to_dict("records") == rows
 
 
-def test_pandas_takes_a_search_itself() -> None:
+def test_pandas_takes_a_search_itself_and_gives_values_for_a_query() -> None:
     import pandas  # imported here, because it takes a second
 
     assert pandas.DataFrame(TABLES["search"])["seconds"].tolist() == [each.seconds for each in TABLES["search"]]
+    assert TABLES["long"].where(microbatches=pandas.Series([4, 8])).column("microbatches") == [4, 8]
 
 
 @in_turn("name", TABLES)
