@@ -31,14 +31,19 @@ HELD_AFTER = {"1.5B": 32 / (34 + 5 * 24 * 1024 / 2304), "6.2B": 32 / (34 + 5 * 3
 
 @st.composite
 def measured(draw: st.DrawFn, most: int = 4) -> tuple[Costs, int, int, float]:
-    """Draw costs of uneven devices, a number of microbatches, of chunks, and a memory."""
-    devices = draw(st.integers(1, most))
+    """Draw costs of uneven devices and sometimes of uneven microbatches, a number of microbatches, of chunks, and a memory."""
+    devices, microbatches = draw(st.integers(1, most)), draw(st.integers(1, 6))
     each = st.lists(st.integers(1, 20), min_size=devices, max_size=devices)
     latency: dict[str, Any] = {"p2p": draw(st.sampled_from([0, 0.5, 3]))}
     if devices > 2 and draw(st.booleans()):
         latency = {"p2p_between": (np.arange(devices * devices).reshape(devices, devices) % 4) * (1 - np.eye(devices))}
-    costs = Costs(forward=draw(each), backward=draw(each), weight_share=draw(st.sampled_from([0.25, 0.5])), **latency)
-    return costs, draw(st.integers(1, 6)), draw(st.sampled_from([1, 2])), draw(st.integers(2, 3 * devices + 1)) / 2
+    forward, backward = np.array(draw(each)), np.array(draw(each))
+    if draw(st.booleans()):
+        length = np.array(draw(st.lists(st.integers(1, 3), min_size=microbatches, max_size=microbatches)))
+        forward, backward = forward[:, None] * length, backward[:, None] * length
+        latency["per"] = ("device", "microbatch")
+    costs = Costs(forward=forward, backward=backward, weight_share=draw(st.sampled_from([0.25, 0.5])), **latency)
+    return costs, microbatches, draw(st.sampled_from([1, 2])), draw(st.integers(2, 3 * devices + 1)) / 2
 
 
 def of_registry(costs: Costs, devices: int, microbatches: int, chunks: int, memory: Any) -> Iterator[Schedule]:
