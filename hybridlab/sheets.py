@@ -27,6 +27,7 @@ ADVICE = "save the file with commas between its cells, with decimal points, and 
 
 # No pattern has two parts that can take the same characters, so a long cell takes no longer than its length.
 _AFTER_FIRST_CELL = re.compile(r'(?:[ ]*"(?:[^"]|"")*"[ ]*|[^\t;,"]*)([\t;,])')
+_MARKDOWN_RULE = re.compile(r"[\s|:-]+")  # the second line of a Markdown table
 _MARK = re.compile("[.,]")
 _NUMBER = re.compile(r"[+-]?(?=[.,]*[0-9])([0-9.,]+)((?:e[+-]?[0-9]+)?)", re.IGNORECASE)
 _GROUPS = "|[1-9][0-9]{0,2}(?:[G][0-9]{3})+|[1-9][0-9]?(?:[G][0-9]{2})+[G][0-9]{3}"  # thousands; in India 12,34,567
@@ -36,13 +37,6 @@ _SPACES = "[\u00a0\u2009\u202f'\u2019]"  # between thousands, in France and in S
 _SPACED = re.compile(f"[+-]?[0-9]{{1,3}}(?:{_SPACES}[0-9]{{3}})+(?![0-9]).*")
 _NOT_FINITE = re.compile(r"[+-]?(?:nan|inf|infinity)", re.IGNORECASE)
 Marks = tuple[str, ...]  # the marks, comma or point, that can be the decimal mark of a number
-
-
-class SheetRow(NamedTuple):
-    """A line of a spreadsheet that is not empty: its number in the file, from 1, and its cells without empty ones at the end."""
-
-    number: int
-    cells: list[str]
 
 
 class SheetCell(NamedTuple):
@@ -56,6 +50,9 @@ class SheetCell(NamedTuple):
     def where(self) -> str:
         """The place of the cell in words, such as "line 2, column 3"."""
         return f"line {self.line}, column {self.column}"
+
+
+SheetRow = list[SheetCell]  # the cells of a line that is not empty, without empty cells at the end
 
 
 def text_of(source: Any, instead: str = "give io.StringIO(text)") -> str:
@@ -144,7 +141,7 @@ def without_notes(text: str) -> tuple[list[str], str]:
 
 
 def table_of(text: str, name: str) -> tuple[list[SheetRow], str]:
-    r"""Return the lines of a spreadsheet that are not empty, and the separator of its cells.
+    r"""Return the lines of a spreadsheet or of a Markdown table that are not empty, and the separator of its cells.
 
     Raises
     ------
@@ -153,19 +150,43 @@ def table_of(text: str, name: str) -> tuple[list[SheetRow], str]:
 
     Examples
     --------
-    >>> table_of('time;a;b\nforward;"10,5";12', "times.csv")
-    ([SheetRow(number=1, cells=['time', 'a', 'b']), SheetRow(number=2, cells=['forward', '10,5', '12'])], ';')
+    >>> table, separator = table_of('time;a;b\nforward;"10,5";12', "times.csv")
+    >>> [[cell.text for cell in row] for row in table], separator
+    ([['time', 'a', 'b'], ['forward', '10,5', '12']], ';')
+    >>> table_of("| time |\n|---|\n| 12 |", "times.md")[0]
+    [[SheetCell(line=1, column=1, text='time')], [SheetCell(line=3, column=1, text='12')]]
     """
     import csv  # imported here, because most programs read no table
 
     lines, separator = without_notes(text)
-    separator = separator or _separator_of(lines)
+    markdown = not separator and _is_markdown(lines)
+    if markdown:
+        lines = ["" if _MARKDOWN_RULE.fullmatch(line) else line for line in lines]
+    separator = "|" if markdown else separator or _separator_of(lines)
+    table = []
     try:
         rows = csv.reader((f"{line}\n" for line in lines), delimiter=separator, strict=True)
-        table = [SheetRow(rows.line_num, _without_empty_end([cell.strip() for cell in cells])) for cells in rows if "".join(cells).strip()]
+        for cells in rows:
+            # a Markdown line begins with a separator
+            row = [SheetCell(rows.line_num, column, cell.strip()) for column, cell in enumerate(cells[markdown:], start=1)]
+            table.append(without_empty_end(row))
     except csv.Error as why:
         raise HybridLabError(f"{name} is not a CSV: {why}", "not-text") from None
-    return table, separator
+    return [row for row in table if row], separator
+
+
+def without_empty_end(row: SheetRow) -> SheetRow:
+    """Return a row without the empty cells at its end. Spreadsheets add such cells.
+
+    >>> without_empty_end([SheetCell(1, 1, "forward"), SheetCell(1, 2, "10"), SheetCell(1, 3, "")])
+    [SheetCell(line=1, column=1, text='forward'), SheetCell(line=1, column=2, text='10')]
+    """
+    return row[: max((place for place, cell in enumerate(row, start=1) if cell.text), default=0)]
+
+
+def _is_markdown(lines: Sequence[str]) -> bool:
+    filled = [line for line in lines if line.strip()]
+    return len(filled) > 1 and all(line.lstrip().startswith("|") for line in filled)
 
 
 def _separator_of(lines: Sequence[str]) -> str:
@@ -178,11 +199,6 @@ def _separator_of(lines: Sequence[str]) -> str:
             there = f"line {counted[0][0]} has {SEPARATORS[counted[0][1]]} after its first cell"
             raise HybridLabError(f"{there}, but line {number} has {SEPARATORS[separator]}: {ADVICE}", "ragged")
     return counted[0][1] if counted else ","
-
-
-def _without_empty_end(cells: list[str]) -> list[str]:
-    """Return the cells without the empty cells at the end. Spreadsheets add such cells."""
-    return cells[: 1 + max(place for place, cell in enumerate(cells) if cell)]
 
 
 def numbers_in(cells: Sequence[SheetCell], separator: str) -> list[float]:

@@ -134,11 +134,12 @@ class Costs(Frozen):
 
     @classmethod
     def from_csv(cls, path: Any, *, per: str | None = None, unit: str | None = None) -> "Costs":
-        r"""Return the measured times in a CSV file. The file has one column of times for each device or stage.
+        r"""Return the measured times in a CSV file. The file has one column of times for each device, stage or microbatch.
 
         The first line has the names of the columns. Its first cell names the unit of the times, such as ``time in ms``. The other cells say
-        what has the times: ``device 0``, ``device 1`` and so on (or ``rank 0``), or ``stage 0``, ``stage 1`` and so on. Each other line
-        begins with the name of a kind of time:
+        what has the times: ``device 0``, ``device 1`` and so on (or ``GPU 0``, ``rank 0``, ``d0``), or ``stage 0`` (``s0``), or
+        ``microbatch 0`` (``mb 0``). If their names do not say it, the first cell can: ``time in ms per stage``. One column for all needs no
+        such word. Each other line begins with the name of a kind of time:
 
         - ``forward``, or ``F``
         - ``backward``, or ``input_gradient`` and ``weight_gradient``, or ``backward`` and ``weight_gradient`` (also ``B``, ``I``, ``W``)
@@ -151,7 +152,8 @@ class Costs(Frozen):
 
         A line that ends its first cell with ``for all`` has one value for all columns. A line can name its own unit, such as ``p2p in us``.
         Lines that begin with ``#`` are comments. Spreadsheets of every country can write the file: commas, semicolons or tabs stand between
-        cells, and numbers have points or commas. What can be read in two ways is refused, and the error says what to write.
+        cells, and numbers have points or commas. The file can also be a Markdown table. A table with a line for each device or stage and a
+        column for each kind of time is read, too. What can be read in two ways is refused, and the error says what to write.
 
         Parameters
         ----------
@@ -159,8 +161,7 @@ class Costs(Frozen):
             The file. ``io.StringIO(text)`` is a file, too.
         per : str, optional
             "device" if a column has the times of a device with all its chunks, "stage" if a column has the times of one stage,
-            "microbatch" if it has those of one microbatch. By default, the names of the columns say this. Columns with other names are
-            devices.
+            "microbatch" if it has those of one microbatch. Give it if the file does not say this.
         unit : str, optional
             The unit of the times if the file does not say it: "s", "ms", "us", or "slots" for times without a length.
 
@@ -169,7 +170,8 @@ class Costs(Frozen):
         HybridLabError
             The file cannot be read, or a time is missing, is not a number, can be read in two ways, or looks as if it were in another unit
             than the others. The message names the line and the column. The code is ``no-unit`` if neither the file nor ``unit`` says the
-            unit, and ``conflicting-arguments`` if ``unit`` or ``per`` contradicts the file.
+            unit, ``no-per`` if neither the file nor ``per`` says what has the times, and ``conflicting-arguments`` if ``unit`` or ``per``
+            contradicts the file.
 
         Examples
         --------
@@ -179,6 +181,8 @@ class Costs(Frozen):
         (array([10., 12.]), array([20., 24.]), array([0.5]), 'us')
         >>> Costs.from_csv(io.StringIO("Zeit in ms;stage 0;stage 1\nF;10,5;12\nB;20;24,25\n")).backward
         array([20.  , 24.25])
+        >>> Costs.from_csv(io.StringIO("stage,forward (ms),backward (ms)\n0,10,20\n1,12,24\n")).per
+        'stage'
         """
         from hybridlab.costs.measured import times_in_file  # imported here, because most programs read no file
 
