@@ -31,7 +31,7 @@ function ownPicture(bars, width, id) {
 // `draw(own, reading)` fills the view; `own` has the times of the functions and their setting.
 export function ownView(data, followed, id) {
   const told = make("p", { class: "told", role: "status" });
-  const box = make("div", { class: "picture", role: "img" });
+  const box = make("div", { class: "bars", role: "img" });
   const table = make("table");
   const element = make("div", { class: "own" }, told, box, table);
   let bars = [];

@@ -13,7 +13,7 @@ from playwright.sync_api import Locator
 
 from hybridlab import Plan, Transformer, UnsupportedSize, predict
 from hybridlab.hardware import GPUS
-from hybridlab.planner import IterationTime, Memory, memory
+from hybridlab.planner import GPUMemory, IterationTime, memory
 from lab_views import plan_map
 from lab_views.kind import Damage, Kind, rows_of, setting_of, with_no_data
 from lab_views.plan_map import COUNTS, PORTS, WIRES
@@ -54,7 +54,7 @@ class Said(NamedTuple):
 
     gpus: int
     time: IterationTime | str
-    memory: Memory | None
+    memory: GPUMemory | None
     capacity: float
 
 
