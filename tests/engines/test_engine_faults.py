@@ -507,7 +507,10 @@ def test_an_interrupt_and_the_end_of_the_launcher_end_all_ranks_of_this_run_and_
         one.send_signal(signal.SIGINT)
         two.send_signal(signal.SIGTERM)  # as Slurm and timeout do
         assert (end_of(one)[1].splitlines()[-1], one.returncode) == ("interrupted", 130)
-        assert (end_of(two)[1].splitlines()[-1], two.returncode) == ("ended by the signal SIGTERM, before there was a result", 143)
+        assert (end_of(two)[1].splitlines()[-1], two.returncode) == (
+            "ended by the signal SIGTERM: what was not yet printed or written is lost",
+            143,
+        )
         assert len(wait_for_ranks(mark, 2)) == 2, "the other run goes on"
         [living] = Path(tempfile.gettempdir()).iterdir()
         with Group("mpi", 1):

@@ -92,6 +92,7 @@ def run_blocks(shown: Iterable[Shown], folder: Path) -> Iterator[Shown]:
         where = laptop if block.commands[0].startswith(ON_A_LAPTOP) else course
         script = "".join(f"printf '\\0'\n(exit $code)\n{command}\ncode=$?\n" for command in block.commands)
         done = subprocess.run(["/bin/bash", "-c", f"code=0\n{script}"], cwd=where, env=environment, capture_output=True, check=False)
+        assert b"Traceback" not in done.stderr, done.stderr.decode()
         yield Shown(block.commands, tuple(done.stdout.decode().split("\0")[1:]))
 
 

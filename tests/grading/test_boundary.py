@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from command_line import end_of
 from graded_class import command, graded, needs_bubblewrap, save, solved
 
 from hybridlab.course.grading.boundary import Broken, each_apart
@@ -103,7 +104,7 @@ def here() -> Iterator[Path]:
 def test_no_notebook_stops_the_class_or_changes_the_marks_of_another_one(here: Path) -> None:
     hostile_class(here / "in")
     with command(here / "tmp", "grade", here / "in", "--lab", "lab02", "--out", here / "out", "--jobs", 2) as process:
-        _, errors = process.communicate()
+        _, errors = end_of(process, 600)
     assert process.returncode == 4, errors
     marks = graded(here / "out")
     assert {name: each.points for name, each in marks.items()} == {"ana": 26.0, "zoe": 26.0, "blank": 26.0, **LOST}
@@ -157,8 +158,9 @@ def test_a_stopped_run_leaves_reports_of_what_is_done_and_no_temporary_file(here
             time.sleep(0.05)
         time.sleep(0.2)
         os.killpg(process.pid, number)
-        _, errors = process.communicate()
+        _, errors = end_of(process, 600)
     assert process.returncode == code, errors
+    assert number == signal.SIGINT or "ended by the signal SIGTERM" in errors
     assert not list((here / "tmp").iterdir())
     if number == signal.SIGINT:
         assert "1 of 3 submissions graded" in errors

@@ -264,7 +264,10 @@ def test_one_signal_ends_a_search_with_a_sentence(times: Path, part: str, number
         finally:
             command.kill()
     if number is signal.SIGTERM:
-        assert (command.returncode, told.splitlines()[-1]) == (143, "ended by the signal SIGTERM, before there was a result")
+        assert (command.returncode, told.splitlines()[-1]) == (
+            143,
+            "ended by the signal SIGTERM: what was not yet printed or written is lost",
+        )
     else:
         assert (command.returncode, told.splitlines()[-1]) == (130, "interrupted: these are the best results so far")
         assert "made for these times" in printed

@@ -62,7 +62,7 @@ def report_errors(command: Callable[..., int | None]) -> Callable[..., None]:
             _tell("interrupted")
             code = INTERRUPTED
         except Terminated:
-            _tell("ended by the signal SIGTERM, before there was a result")
+            _tell("ended by the signal SIGTERM: what was not yet printed or written is lost")
             code = TERMINATED
         sys.exit(code)
 
