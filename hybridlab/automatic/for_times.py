@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from hybridlab.automatic.problem import OrderProblem, problem_of
-from hybridlab.automatic.search import State, plan_for, search_steps
+from hybridlab.automatic.search import State, search_steps, work_plan
 from hybridlab.bound import lower_bound
 from hybridlab.bound.chains import capacity_of
 from hybridlab.bound.exact import MOST_OPERATIONS
@@ -153,7 +153,7 @@ def schedule_for(
         capacity = np.minimum(activations_in(memory, number), float(count))
     problems = [problem_of(template, costs, capacity, held) for template in templates]
     no_solver = _no_solver(problems[0], costs, held, effort)
-    plan = plan_for(problems, effort, not no_solver, messages)
+    plan = work_plan(problems, effort, not no_solver, messages)
     bounds = [float(lower_bound(each, without_pairs(each, costs), alive_in(memory, each, held))) for each in templates]
     states = with_progress(search_steps(problems, bounds, costs, plan, seed, messages), plan.steps, progress, unit="attempts")
     state, interrupted = next(states), False  # outside of ``try``: from the first state on, an interrupt can return a schedule

@@ -104,7 +104,7 @@ def candidate_of(problem: OrderProblem, orders: list[Order] | None, costs: Costs
     return Candidate(rounded(max(end)), rounded(span), rounded(max(map(problem.peak, orders))), [list(order) for order in orders])
 
 
-class Plan(NamedTuple):
+class WorkPlan(NamedTuple):
     """What a search does for each problem, within its effort.
 
     Parameters
@@ -133,7 +133,7 @@ class Plan(NamedTuple):
         return 1 + sum(map(len, self.families)) + sum(self.policies) + len(self.policies) * (self.attempts + (self.solver > 0))
 
 
-def plan_for(problems: Sequence[OrderProblem], seconds: float, with_solver: bool, messages: str) -> Plan:
+def work_plan(problems: Sequence[OrderProblem], seconds: float, with_solver: bool, messages: str) -> WorkPlan:
     """Return what a search does with an effort of ``seconds``.
 
     The schedules of the registry and the first policies do not depend on the effort, but their work has limits, too. Of the effort, further
@@ -153,11 +153,11 @@ def plan_for(problems: Sequence[OrderProblem], seconds: float, with_solver: bool
     simulated, all_families = (sum(map(len, each)) for each in (families, fitting))
     left_out = [f"{simulated} of {all_families} schedules of the registry were simulated"] * (simulated < all_families)
     left_out += [f"{tried * count} of {known * count} policies were tried"] * (tried < known)
-    return Plan(tuple(map(tuple, families)), (tried,) * count, attempts, solver, " and ".join(left_out))
+    return WorkPlan(tuple(map(tuple, families)), (tried,) * count, attempts, solver, " and ".join(left_out))
 
 
 def search_steps(
-    problems: Sequence[OrderProblem], bounds: Sequence[float], costs: Costs, plan: Plan, seed: int, messages: str
+    problems: Sequence[OrderProblem], bounds: Sequence[float], costs: Costs, plan: WorkPlan, seed: int, messages: str
 ) -> Iterator[tuple[int, State]]:
     """Yield for each step of the search its number of attempts and the state after the step.
 
@@ -169,7 +169,7 @@ def search_steps(
         A lower bound of the makespan of each problem.
     costs : Costs
         The times.
-    plan : Plan
+    plan : WorkPlan
         What the search does.
     seed : int
         Seed of the local search.

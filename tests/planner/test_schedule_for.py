@@ -217,7 +217,7 @@ def test_the_work_of_all_parts_is_bounded_by_the_effort(devices: int, microbatch
     problem = replace(problem_of(templates[0], EXAMPLE, np.full(2, 2.0)), device=range(3 * devices * microbatches * chunks))  # type: ignore[arg-type]
     problems = [problem] * len(templates)
     for seconds, with_solver, messages in product((0.0, 0.1, 10.0), (False, True), ("free", "ordered")):
-        plan = search.plan_for(problems, seconds, with_solver, messages)
+        plan = search.work_plan(problems, seconds, with_solver, messages)
         ordered = search.OF_ORDERED * (messages == "ordered")
         registry = (search.OF_REGISTRY + 2 * ordered) * problem.size * sum(map(len, plan.families))
         greedy_work = (search.OF_POLICY + ordered) * problem.size * sum(plan.policies)
