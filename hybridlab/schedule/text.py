@@ -22,6 +22,11 @@ _LABEL = re.compile(rf"[{_BETWEEN}]*device\s+([0-9]{{1,9}})(?:\s*:|(?=[{_BETWEEN
 _WORD = re.compile(rf"\([^()]*\)\w*|[^{_BETWEEN}]+")  # an overlapped pair is one word, even if the pair contains spaces or commas
 _BLANK = re.compile(rf"[{_BETWEEN}]*")
 _PAIR = re.compile(r"\(([^();]*);([^();]*)\)(?:OVERLAP_F_B)?")  # torch.distributed.pipelining adds OVERLAP_F_B in its CSV
+_LIST = re.compile(rf"([^\[\]]*)\[([^\[\]]*)\]([{_BETWEEN}]*)")  # a line that torch prints: [0F0, None, 0B0]
+_IDLE = re.compile(r"\bNone\b")
+_RANKS = re.compile(r"\s*Rank 0(?:\s+Rank [0-9]{1,9})*\s*")  # the first line of a grid that torch prints
+_STEP = re.compile(r"\s*Step [0-9]{1,9}: ")
+_ERROR_HERE = re.compile(r"\s*<-- ERROR HERE\s*$")
 # Words that torch.distributed.pipelining writes into cells of a CSV for communication.
 _COMMUNICATION = re.compile(r"[0-9]{1,9}((?:SEND|RECV)_[FB]|UNSHARD|RESHARD|REDUCE_GRAD|WAIT_[A-Z]+(?:_[A-Z]+)*)(?:[0-9]{1,9})?")
 
@@ -116,7 +121,8 @@ def split_text(text: str) -> Turns:
 
     Spaces, tabs, commas and semicolons separate operations, so a CSV is such a text, too: also as spreadsheets write it, with quotation
     marks, empty cells or a first line ``sep=;``. Communication, such as ``0SEND_F1``, is left out, and so are comments: lines that begin
-    with ``#``.
+    with ``#``. What torch.distributed.pipelining prints is read, too: a list in brackets for each rank, or a grid with a column for each
+    rank.
 
     Raises
     ------
@@ -127,12 +133,17 @@ def split_text(text: str) -> Turns:
     --------
     >>> split_text("device 0: 0F0 0B0") == split_text("0F0,0B0") == split_text('# one device\n"0F0";"0SEND_F0";"0B0";')
     True
+    >>> split_text("[0UNSHARD, 0F0, None, 0B0]") == split_text("        Rank 0\nStep 0: 0F0\nStep 1: 0B0") == split_text("0F0 0B0")
+    True
     >>> split_text("device 0: 0F0 0G0")  # doctest: +ELLIPSIS
     Traceback (most recent call last):
     hybridlab.errors.InvalidSchedule: line 1, column 15: '0G0' is not an operation: write ...
     """
     orders: list[tuple[Turn, ...]] = []
-    for number, line in _numbered_lines(text):
+    lines = list(_numbered_lines(text))
+    if lines and _RANKS.fullmatch(lines[0][1]):
+        return _split_grid(lines)
+    for number, line in lines:
         label = _LABEL.match(line)
         if label and int(label.group(1)) != len(orders):
             message = f"line {number}, column 1: device {len(orders)} must come here, not device {label.group(1)}"
@@ -215,17 +226,43 @@ def _numbered_lines(text: str) -> Iterator[tuple[int, str]]:
     if not isinstance(text, str):
         raise InvalidSchedule(f"a schedule's text must be a string, not {short_repr(text)}", "not-text")
     lines, _ = without_notes(text.removeprefix("\ufeff"))  # some Windows programs put this byte order mark before a text
-    return ((number, line) for number, line in enumerate(lines, start=1) if not _BLANK.fullmatch(line))
+    return ((number, _without_brackets(line)) for number, line in enumerate(lines, start=1) if not _BLANK.fullmatch(line))
+
+
+def _without_brackets(line: str) -> str:
+    """Return a line that is a list in brackets with spaces instead of the brackets, so that each word keeps its column."""
+    found = _LIST.fullmatch(line)
+    return f"{found.group(1)} {_IDLE.sub('    ', found.group(2))} {found.group(3)}" if found else line
+
+
+def _split_grid(lines: Sequence[tuple[int, str]]) -> Turns:
+    """Return the orders in a grid with a line for each step and a column for each rank. A word begins where its column begins."""
+    starts = [found.start() for found in re.finditer("Rank", lines[0][1])]
+    columns = {start - starts[0]: rank for rank, start in enumerate(starts)}
+    orders: list[list[Turn]] = [[] for _ in starts]
+    for number, line in lines[1:]:
+        step = _STEP.match(line)
+        if not step:
+            raise InvalidSchedule(f"line {number}, column 1: a line of a grid begins like 'Step 0: ', with a cell for each rank", "ragged")
+        for word in _WORD.finditer(_ERROR_HERE.sub("", line), step.end()):
+            rank = columns.get(word.start() - step.end())
+            if rank is None:
+                message = f"line {number}, column {word.start() + 1}: {short_repr(word.group())} stands below no rank"
+                raise InvalidSchedule(f"{message}: give the grid with all its spaces", "ragged")
+            orders[rank] += _turn_of_word(number, word)
+    return tuple(map(tuple, orders))
 
 
 def _split_line(number: int, line: str, start: int) -> tuple[Turn, ...]:
     """Return the turns of one line from column ``start`` on. An error names line and column."""
-    turns = []
-    for match in _WORD.finditer(line, start):
-        if _COMMUNICATION.fullmatch(match.group()):
-            continue
-        try:
-            turns.append(_parse_turn(match.group()))
-        except HybridLabError as why:
-            raise InvalidSchedule(f"line {number}, column {match.start() + 1}: {why}", why.code) from None
-    return tuple(turns)
+    return tuple(turn for word in _WORD.finditer(line, start) for turn in _turn_of_word(number, word))
+
+
+def _turn_of_word(number: int, word: re.Match[str]) -> list[Turn]:
+    """Return the turn that a word of line ``number`` names. Communication is no turn."""
+    if _COMMUNICATION.fullmatch(word.group()):
+        return []
+    try:
+        return [_parse_turn(word.group())]
+    except HybridLabError as why:
+        raise InvalidSchedule(f"line {number}, column {word.start() + 1}: {why}", why.code) from None

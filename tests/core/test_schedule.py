@@ -70,6 +70,32 @@ def test_csv_may_hold_communication_as_torch_writes_it() -> None:
         Schedule.parse("0UNSHARD,0F0,0X0,0B0\n")
 
 
+def test_what_torch_prints_is_read() -> None:
+    lists = "[0UNSHARD, 0F0, 0SEND_F0, 0F1, None, 0B0, 0B1]\n[None, 1F0, 1B0, 1F1, 1B1]\n"
+    grid = """
+         Rank 0   Rank 1
+Step 00: 0UNSHARD
+Step 01: 0F0
+Step 02: 0SEND_F0 1F0
+Step 03: 0F1      1B0     <-- ERROR HERE
+Step 04:          1F1
+Step 05: 0B0      1B1
+Step 06: 0B1
+"""
+    wanted = Schedule.parse("0F0 0F1 0B0 0B1\n1F0 1B0 1F1 1B1")
+    for text in (lists, grid, grid.strip(), grid.replace("\n", "\r\n    ")):
+        assert Schedule.parse(text) == Schedule.from_csv(io.StringIO(text)) == wanted
+        assert communication_in(text) == {"UNSHARD": 1, "SEND_F": 1}
+    with refusal("unknown-operation", "line 2, column 8", "'1X0'"):
+        Schedule.parse("[0F0, 0B0]\n[None, 1X0]")
+    with refusal("ragged", "line 6, column 17: '1B0' stands below no rank: give the grid with all its spaces"):
+        Schedule.parse(grid.replace("0F1      1B0", "0F1    1B0"))
+    with refusal("ragged", "line 4, column 1"):
+        Schedule.parse(grid.replace("Step 01: 0F0", "0F0"))
+    with refusal("unknown-operation", "line 5, column 10", "'0X0'"):
+        Schedule.parse(grid.replace("0SEND_F0", "0X0     "))
+
+
 def test_a_schedule_equals_another_of_the_same_name_and_orders() -> None:
     schedule, again = build("1f1b", 3, 4), build("1f1b", 3, 4)
     assert schedule == again

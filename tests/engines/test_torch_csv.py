@@ -49,7 +49,8 @@ def test_torch_reads_our_csv_and_we_read_it_back(name: str, size: tuple[int, int
         assert [(op.stage_index, op.computation_type.value, op.microbatch_index) for op in flat] == [
             (op.stage, op.kind.value, op.microbatch) for op in schedule[rank]
         ]
-    assert Schedule.parse(written_by_torch(actions), name=name) == schedule
+    for text in (written_by_torch(actions), torch()._format_pipeline_order(actions), "\n".join(map(str, actions.values()))):
+        assert Schedule.parse(text, name=name) == schedule
 
 
 @each_size
@@ -59,6 +60,10 @@ def test_we_read_what_torch_has_added_communication_to(name: str, size: tuple[in
     actions = with_communication(schedule)
     read = Schedule.parse(written_by_torch(actions), name=name)
     assert read == schedule
+    for text in (torch()._format_pipeline_order(actions), "\n".join(map(str, actions.values()))):
+        printed = Schedule.parse(text, name=name)
+        assert printed == schedule
+        assert printed.left_out == read.left_out
     assert read.left_out["SEND_F"] == read.left_out["RECV_F"]
     assert read.left_out["SEND_F"] + read.left_out["SEND_B"] == schedule.messages.sum()
     assert read.left_out["REDUCE_GRAD"] == schedule.stages
