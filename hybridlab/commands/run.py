@@ -79,7 +79,8 @@ def run_schedule(
             )  # fmt: skip
         except RunFailed as why:
             if trace is not None and why.measured:
-                write_text(trace, json.dumps(chrome_trace(why.measured, 1e6, f"{name}, until it failed")))
+                pipeline = devices if replicas > 1 else None
+                write_text(trace, json.dumps(chrome_trace(why.measured, 1e6, f"{name}, until it failed", pipeline)))
             raise
     if was_started(engine) and ENGINES[engine].rank(None):
         return  # mpiexec or torchrun has started this program once for each rank, and only rank 0 prints

@@ -91,6 +91,11 @@ def memory_of(memory: Any, activation: Any, weights: Any) -> Any:
     (4.0, 8000000000.0)
     """
     if activation is not None and memory is not None:
+        named = {"--memory": memory, "--activation": activation, "--weights": weights}
+        amounts = [(name, each) for name, value in named.items() for each in (value if isinstance(value, list) else [value]) if each]
+        bare = next((f"{name} {each:g}" for name, each in amounts if isinstance(each, float)), None)
+        if bare and any(isinstance(each, str) for _, each in amounts):
+            raise HybridLabError(f"{bare} has no unit, but another amount has one: give all of them units, such as 80GB", "no-unit")
         return Memory(memory, activation=activation, weights=0 if weights is None else weights)
     if memory is None and (activation is not None or weights is not None):
         message = "--activation and --weights need --memory, such as --memory 80GB --activation 1.9GB --weights 20GB"

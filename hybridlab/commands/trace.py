@@ -10,6 +10,7 @@ from hybridlab.costs import Costs
 from hybridlab.course.grading.command_line import json_option, main, print_results, report_errors, with_examples
 from hybridlab.errors import HybridLabError
 from hybridlab.schedule import Schedule
+from hybridlab.schedules import REGISTRY
 from hybridlab.timeline import Timeline
 
 
@@ -21,12 +22,22 @@ def _events(context: click.Context, option: click.Parameter, values: tuple[str, 
     return pairs or None
 
 
+def _ran(schedule: str, chunks: int | None) -> str | tuple[str, int] | Schedule:
+    """Return the schedule that a job ran: its name, its name and number of chunks, or the orders in a CSV file."""
+    if schedule in REGISTRY or Path(schedule).suffix.lower() != ".csv":
+        return schedule if chunks is None else (schedule, chunks)
+    if chunks is not None:
+        raise HybridLabError(f"the orders in {schedule} have their own number of chunks: leave --chunks out", "two-ways")
+    return Schedule.from_csv(schedule, name=Path(schedule).stem)
+
+
 @main.command(
     "trace",
     epilog=with_examples(
         "trace traces/",
         "trace traces/ --costs times.csv --csv measured.csv",
         "trace rank*.json --events F=forward_step --events B=backward_step --schedule 1f1b",
+        "trace merged.json --events F=forward-compute --events B=backward-compute --schedule orders.csv --replica 0 --step 1",
         "trace step.json --pattern '(?P<kind>\\w+) of stage (?P<stage>\\d+), microbatch (?P<microbatch>\\d+)' --json",
     ),
 )
@@ -38,9 +49,19 @@ def _events(context: click.Context, option: click.Parameter, values: tuple[str, 
     callback=_events,
     help="For events without stage and microbatch: a kind (F, B, I or W) and the name of its events, such as F=forward_step.",
 )
-@click.option("--schedule", help="The schedule that ran: with --events, or alone for traces of torch.profiler without ranges.")
+@click.option(
+    "--schedule",
+    help="The schedule that ran: a name, or a CSV file with its orders. With --events, or alone for traces of torch.profiler without ranges.",
+)
 @click.option("--chunks", type=int, help="With --schedule: model chunks on each device.")
-@click.option("--step", type=int, help="Which step to read, from 0, if the trace has several.")
+@click.option(
+    "--step", type=int, help="Which step to read, from 0, if the trace has several. The last step of a killed run need not be whole."
+)
+@click.option(
+    "--replica",
+    type=int,
+    help="Which pipeline to read, from 0, if one file has several: each is a process, or has a name that a group replica finds.",
+)
 @click.option("--shift-clocks", is_flag=True, help="Shift the clocks of ranks if their times disagree.")
 @click.option("--per", default="device", show_default=True, help="Whether --costs has the times of a device or of a stage.")
 @click.option("--weight-share", default=0.5, show_default=True, help="The weight gradient's share of the time of a full backward.")
@@ -50,7 +71,7 @@ def _events(context: click.Context, option: click.Parameter, values: tuple[str, 
 @report_errors
 def trace_files(
     files: tuple[Path, ...], pattern: str | None, events: dict[str, str] | None, schedule: str | None, chunks: int | None,
-    step: int | None, shift_clocks: bool, per: str, weight_share: float, table: Path | None, orders: Path | None, as_json: bool,
+    step: int | None, replica: int | None, shift_clocks: bool, per: str, weight_share: float, table: Path | None, orders: Path | None, as_json: bool,
 ) -> None:  # fmt: skip
     """Print how the ranks spent the time of a training step. FILES are traces of the step.
 
@@ -59,8 +80,8 @@ def trace_files(
     path = files[0] if len(files) == 1 else files  # a single path can be a folder or a pattern such as *.json
     if chunks is not None and schedule is None:
         raise HybridLabError("--chunks needs --schedule: it is the number of chunks of this schedule", "missing-argument")
-    ran = schedule if schedule is None or chunks is None else (schedule, chunks)
-    timeline = Timeline.from_chrome_trace(path, pattern=pattern, step=step, shift_clocks=shift_clocks, **given(events=events, schedule=ran))
+    asked = given(events=events, schedule=None if schedule is None else _ran(schedule, chunks), step=step, replica=replica)
+    timeline = Timeline.from_chrome_trace(path, pattern=pattern, shift_clocks=shift_clocks, **asked)
     where = timeline.breakdown()
     times = {name: getattr(where, name) for name in ("forward", "backward", "weight", "warm_up", "steady", "cool_down", "after")}
     results: dict[str, Any] = about_timeline(timeline) | {"devices": timeline.schedule.devices, "breakdown": times}
@@ -72,6 +93,6 @@ def trace_files(
     write_text(table, lambda: Costs.from_timeline(timeline, per=per, weight_share=weight_share).to_csv())
     if orders is not None:
         if not isinstance(timeline.schedule, Schedule):
-            message = "this trace has several pipelines, but --csv writes the orders of one: give the files of one pipeline"
+            message = "this trace has several pipelines, but --csv writes the orders of one: choose one with --replica"
             raise HybridLabError(message, "several-replicas")
         write_text(orders, timeline.schedule.to_csv)

@@ -78,6 +78,7 @@ def test_an_interrupt_writes_the_best_so_far(times: Path, monkeypatch: pytest.Mo
         (["rank", "times.csv", "--microbatches", 4, "--memory", "80GB"], "memory in bytes needs --activation"),
         (["rank", "times.csv", "--microbatches", 4, "--activation", "1GB"], "--activation and --weights need --memory"),
         (["rank", "times.csv", "--microbatches", 4, "--memory", 4, "--weights", "1GB"], "--weights counts bytes"),
+        (["rank", "times.csv", "--microbatches", 4, "--memory", "80GB", "--activation", 1.9], "--activation 1.9 has no unit"),
         (["rank", "times.csv", "--microbatches", 4, "--memory", "4,4"], "3 devices"),
         (["schedules", "--devices", 0, "--microbatches", 4], "devices must be a whole number of at least 1"),
         (["schedules", "--devices", 4, "--microbatches", 4, "--weights", "1GB"], "--weights needs --activation"),
