@@ -141,7 +141,7 @@ class StepExplorer(View):
         """
         schedule = build(self.schedule, self.devices, self.microbatches)
         ring = self._ring_costs.arguments[self.data["ring"].index(self.ring)]
-        step = step_of(schedule, self._costs, self.replicas, self.overlap, self._rings, optimiser=self._optimiser, **ring)
+        step = step_of_setting(schedule, self._costs, self.replicas, self.overlap, self._rings, optimiser=self._optimiser, **ring)
         if isinstance(step, str):
             raise UnsupportedSize(step, "unsupported-size")
         return step
@@ -316,7 +316,7 @@ def step_key(data: Mapping[str, Any], setting: Mapping[str, Any]) -> str:
     return f"{sizes}/{data['ring'].index(setting['ring'])}/{data['overlap'].index(setting['overlap'])}"
 
 
-def step_of(
+def step_of_setting(
     schedule: Schedule, costs: Costs, replicas: int, overlap: bool | str, rings: Mapping[str, OwnRings], **arguments: Any
 ) -> HybridStep | str:
     """Return the step of a setting, or a sentence why its rings cannot run. ``overlap`` is a bool, or a title in ``rings``."""
@@ -338,7 +338,7 @@ def _all_steps(
                 yield key, why_not
             else:
                 schedule = schedule or build(name, devices, microbatches)  # built once for each size, and only if a setting can run
-                yield key, step_of(schedule, costs, replicas, overlap, rings, optimiser=optimiser, **ring.arguments[place])
+                yield key, step_of_setting(schedule, costs, replicas, overlap, rings, optimiser=optimiser, **ring.arguments[place])
 
 
 def _too_many_operations(name: str, devices: int, replicas: int, microbatches: int) -> str | None:
