@@ -82,7 +82,8 @@ def csv_text(lines: Iterable[Iterable[Any]]) -> str:
     'forward,note\n"[1, 2.5]",\n'
     """
     text = io.StringIO()
-    csv.writer(text, lineterminator="\n").writerows(map(csv_cell, line) for line in lines)
+    writer = csv.writer(text, lineterminator="\n")  # it writes numbers and None as csv_cell does, and faster
+    writer.writerows([csv_cell(value) if isinstance(value, (list, tuple)) else value for value in line] for line in lines)
     return text.getvalue()
 
 

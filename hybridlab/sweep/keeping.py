@@ -5,6 +5,7 @@ import io
 import json
 import os
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -41,18 +42,18 @@ class Keeper:
     def __init__(self, path: Any, columns: Sequence[str], unit: str | None) -> None:
         self.path, self.names, self.unit = _checked_path(path), [*columns, "unit"], unit
         self.found: dict[Key, Values] = {}
-        text = self._read()
-        whole = self._whole_lines(text)
+        whole, torn = self._whole_lines(self._read())
         for line in whole:
             *cells, found_unit = line
             if found_unit != csv_cell(unit):
                 raise self._other(f"its times have the unit {found_unit or 'None'}, and not {csv_cell(unit) or 'None'}")
-            self.found[_key(cells[:-RESULTS])] = self._results(cells[-RESULTS:])
-        self._replace([self.names, *whole])  # without half a line at the end
+            self.found[tuple(map(_key_of_cell, cells[:-RESULTS]))] = self._results(cells[-RESULTS:])
+        if torn:
+            self._replace([self.names, *whole])
 
     def known(self, arguments: Sequence[Values]) -> list[Values | None]:
         """Return the stored results of each row, or None. Raise an error if the file has a row that is not among the arguments."""
-        keys = [_key(map(csv_cell, row)) for row in arguments]
+        keys = [tuple(map(_key_of_value, row)) for row in arguments]
         if strange := self.found.keys() - set(keys):
             pairs = zip(self.names, min(strange, key=str), strict=False)
             row = ", ".join(f"{name} {value}" for name, value in pairs)
@@ -77,23 +78,24 @@ class Keeper:
         except OSError as why:
             raise self._unusable(why) from why
 
-    def _whole_lines(self, text: str) -> list[list[str]]:
-        """Return the lines below the head, without half a line at the end."""
+    def _whole_lines(self, text: str) -> tuple[list[list[str]], bool]:
+        """Return the lines below the head without half a line at the end, and whether there was half a line."""
         head = csv_text([self.names])
         if len(text) < len(head) and head.startswith(text):
-            return []  # the program was killed before it had written the head
+            return [], True  # the program was killed before it had written the head
         try:
             names, *lines = csv.reader(io.StringIO(text))
         except csv.Error as why:
             raise self._other(str(why)) from None
         if names != self.names:
             raise self._other(f"its columns are {short_repr(', '.join(names))[1:-1]}, and not {', '.join(self.names)}")
-        if lines and not (text.endswith("\n") and len(lines[-1]) == len(self.names)):
+        torn = not text.endswith("\n") or (lines != [] and len(lines[-1]) != len(self.names))
+        if torn and lines:
             lines.pop()
         for number, line in enumerate(lines, start=2):
             if len(line) != len(self.names):
                 raise self._other(f"its line {number} has {len(line)} cells, and not {len(self.names)}")
-        return lines
+        return lines, torn
 
     def _results(self, cells: list[str]) -> Values:
         *numbers, refused = cells
@@ -132,17 +134,21 @@ def _checked_path(path: Any) -> Path:
     return Path(found)
 
 
-def _key(cells: Iterable[str]) -> Key:
-    return tuple(map(_comparable, cells))
+def _key_of_value(value: Any) -> Any:
+    """Return what :func:`_key_of_cell` returns for the cell of a value."""
+    number = type(value) in (int, float) and value == value  # nan differs from itself, so its key is a text
+    return value if number else _key_of_cell(csv_cell(value))
 
 
-def _comparable(cell: str) -> Any:
+@lru_cache(maxsize=2**16)  # most cells of a column are alike
+def _key_of_cell(cell: str) -> Any:
     """Return the number in a cell, a tuple for a list of numbers, or else the text, so that 1 and 1.0 are the same argument.
 
-    >>> _comparable("1.0") == _comparable("1"), _comparable("[1, 2.5]"), _comparable("gpipe")
+    >>> _key_of_cell("1.0") == _key_of_cell("1"), _key_of_cell("[1, 2.5]"), _key_of_cell("gpipe")
     (True, (1, 2.5), 'gpipe')
     """
     try:
-        return tuple(json.loads(cell)) if cell.startswith("[") else float(cell)
+        number: Any = tuple(json.loads(cell)) if cell.startswith("[") else float(cell)
+        return number if number == number else cell
     except (ValueError, TypeError):
         return cell

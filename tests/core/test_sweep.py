@@ -551,7 +551,7 @@ def test_without_tqdm_only_a_bar_that_was_asked_for_is_missed(monkeypatch: pytes
 
 
 def test_a_kept_sweep_is_its_csv_and_runs_nothing_twice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    grid = {**GRID, "devices": [2, 3], "note": ["a, b", None], "forward": [[1, 2.5]], "microbatches": [3, 4]}
+    grid = {**GRID, "devices": [2, 3], "note": ["a, b", None, float("nan")], "forward": [[1, 2.5]], "microbatches": [3, 4]}
     grid = {**grid, "devices": 2}
     table = sweep(["interleaved", "1f1b"], grid, keep=tmp_path / "rows.csv")
     assert table == sweep(["interleaved", "1f1b"], grid)
