@@ -31,10 +31,11 @@ def test_the_schedule_made_is_the_best_and_keeps_to_the_memory(page: tuple[dict[
     assert made.makespan < next(each for each in ranking if each.name == "zb-h1").makespan
     assert all(each.peak <= 6 for each in ranking)
     assert str(made) in printed
+    assert "device 375.0\nstage 330.0\n" in printed
     assert names["trace"]["traceEvents"]
 
 
-def test_the_first_and_the_last_stage_take_longest_and_messages_between_servers_take_6_ms(page: tuple[dict[str, Any], str]) -> None:
+def test_the_devices_0_and_3_take_longest_and_messages_between_servers_take_6_ms(page: tuple[dict[str, Any], str]) -> None:
     costs = page[0]["costs"]
     assert min(costs.forward[0], costs.forward[3]) > max(costs.forward[1:3])
     servers = [0, 0, 1, 1]
