@@ -33,7 +33,13 @@ DEADLOCK = "0F0,0B0,0F1,0B1\n1F1,1B1,1F0,1B0\n"  # rank 0 waits for 1B0 before i
 
 def collect(folder: Path) -> None:
     names = [other for name, family in REGISTRY.items() if name not in CLASSES for other in spellings(name, family.title)]
-    asked = {"names": names, "orders": PLANNED, "csv": [case(name, 4, 8) for name in REGISTRY], "peaks": COUNTED}
+    asked: dict[str, Any] = {
+        "one copy": ONE_COPY,
+        "names": names,
+        "orders": PLANNED,
+        "csv": [case(name, 4, 8) for name in REGISTRY],
+        "peaks": COUNTED,
+    }
     asked["deadlock"] = case("gpipe", 2, 2) | {"csv": DEADLOCK}
     (folder / "asked.json").write_text(json.dumps(asked), encoding="utf-8")
     run_ranks(ROOT / "tests/engines/torch_facts.py", 1, folder)
@@ -90,6 +96,11 @@ def test_we_read_the_csv_that_torch_writes(found: dict[str, Any]) -> None:
             ours = build(asked["name"], asked["devices"], asked["microbatches"])
             assert Schedule.parse(planned["csv"], name=ours.name) == ours
             read += 1
+    for name, text in found["dumped"].items():
+        printed = Schedule.parse(text, name)
+        assert printed == build(name, 4, 8)
+        assert printed.left_out["SEND_F"] > 0
+    assert list(found["dumped"]) == list(ONE_COPY)
     assert read == (len(CLASSES) - 2) * len(SIZES), "gpipe and 1f1b have one stage on a rank, and torch writes no CSV of them"
 
 

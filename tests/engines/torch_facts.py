@@ -80,6 +80,12 @@ def loaded(case: dict[str, Any], folder: Path) -> Any:
     return schedule
 
 
+def dumped(case: dict[str, Any], folder: Path) -> str:
+    """Return what torch writes of one of our schedules without further arguments, with the messages that it has added."""
+    loaded(case, folder)._dump_csv(str(folder / "dumped.csv"))
+    return (folder / "dumped.csv").read_text(encoding="utf-8")
+
+
 def peaks(case: dict[str, Any], folder: Path) -> list[int]:
     """Return the most activations that each rank holds, counted by torch 2.15 or newer, one for each stage and microbatch."""
     schedule = loaded(case, folder)
@@ -129,6 +135,7 @@ def main() -> None:
         "orders": torch_orders(asked["orders"], folder),
         "deadlock": refusal(lambda: loaded(asked["deadlock"], folder)),
         "refused": {case["name"]: refusal(lambda case=case: loaded(case, folder)) for case in asked["csv"]},
+        "dumped": {case["name"]: dumped(case, folder) for case in asked["csv"] if case["name"] in asked["one copy"]},
         "1F1B in the runtime": refusal(lambda: runtime._prepare_schedule_with_comms(order_of(one))),
         "simulate": refusal(lambda: loaded(asked["csv"][0], folder)._simulate()),
         "placements": {style: list(generate_stage_to_rank_mapping(4, 8, style).values()) for style in ("loop", "v")},
