@@ -51,7 +51,7 @@ def _ran(schedule: str, chunks: int | None) -> str | tuple[str, int] | Schedule:
 )
 @click.option(
     "--schedule",
-    help="The schedule that ran: a name, or a CSV file with its orders. With --events, or alone for traces of torch.profiler without ranges.",
+    help="The schedule that ran (a name, or a CSV file of orders): with --events, or alone for traces of torch.profiler without ranges.",
 )
 @click.option("--chunks", type=int, help="With --schedule: model chunks on each device.")
 @click.option(
@@ -71,7 +71,8 @@ def _ran(schedule: str, chunks: int | None) -> str | tuple[str, int] | Schedule:
 @report_errors
 def trace_files(
     files: tuple[Path, ...], pattern: str | None, events: dict[str, str] | None, schedule: str | None, chunks: int | None,
-    step: int | None, replica: int | None, shift_clocks: bool, per: str, weight_share: float, table: Path | None, orders: Path | None, as_json: bool,
+    step: int | None, replica: int | None, shift_clocks: bool, per: str, weight_share: float, table: Path | None, orders: Path | None,
+    as_json: bool,
 ) -> None:  # fmt: skip
     """Print how the ranks spent the time of a training step. FILES are traces of the step.
 

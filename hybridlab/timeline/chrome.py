@@ -11,7 +11,7 @@ DETAILS = ("stage", "microbatch", "chunk", "step", "peer", "nbytes")
 OWN = "hybridlab"  # the entry in otherData that marks the traces of this library
 
 
-def chrome_trace(rows: Sequence[Row], microseconds: float, title: str) -> dict[str, Any]:
+def chrome_trace(rows: Sequence[Row], microseconds: float, title: str, pipeline: int | None = None) -> dict[str, Any]:
     """Return the rows of a timeline as a Chrome trace: one track and one counter of activations for each device.
 
     The track of a device has one slice for each operation. Below it are additional tracks for sends, receives and hops of rings. There are
@@ -26,6 +26,8 @@ def chrome_trace(rows: Sequence[Row], microseconds: float, title: str) -> dict[s
         The unit of time of the rows, in microseconds.
     title : str
         Name of the process in the trace.
+    pipeline : int, optional
+        The number of devices of a pipeline: each pipeline is then a process of its own. If it is left out, all devices are one process.
 
     Returns
     -------
@@ -43,16 +45,20 @@ def chrome_trace(rows: Sequence[Row], microseconds: float, title: str) -> dict[s
     track_of, beside = _tracks(rows, first=1 + devices[-1])
     names = [(device, device, f"device {device}") for device in devices]
     names += [(device, track, f"device {device}: {lane}") for track, (device, lane) in enumerate(beside, start=1 + devices[-1])]
-    events: list[dict[str, Any]] = [_metadata("process_name", 0, name=title)]
-    events += [_metadata("thread_name", track, name=name) for _, track, name in names]
+    process_of = {device: 0 if pipeline is None else device // pipeline for device in devices}
+    processes = sorted(set(process_of.values()))
+    events: list[dict[str, Any]] = [
+        _metadata("process_name", process, 0, name=title if pipeline is None else f"{title}, replica {process}") for process in processes
+    ]
+    events += [_metadata("thread_name", process_of[device], track, name=name) for device, track, name in names]
     if beside:
         places = enumerate(sorted(names))  # each device's own track, then its other tracks
-        events += [_metadata("thread_sort_index", track, sort_index=place) for place, (_, track, _) in places]
+        events += [_metadata("thread_sort_index", process_of[device], track, sort_index=place) for place, (device, track, _) in places]
     # the activation of one chunk; a run that has failed has no activations
     chunk = min((row["activations"] for row in rows if row["kind"] == "F" and row["activations"] is not None), default=0.0)
     for row, tid in zip(rows, track_of, strict=True):
         start, end = row["start"] * microseconds, row["end"] * microseconds
-        track = {"pid": 0, "tid": tid, "ts": start}
+        track = {"pid": process_of[row["device"]], "tid": tid, "ts": start}
         details = {name: row[name] for name in DETAILS if row.get(name, -1) != -1}
         written = {"start": start / microseconds, "end": (start + (end - start)) / microseconds}  # the times that a reader will compute
         details |= {name: row[name] for name, time in written.items() if time != row[name]}  # only the times that rounding has changed
@@ -85,6 +91,6 @@ def _tracks(rows: Sequence[Row], first: int) -> tuple[list[int], list[tuple[int,
     return track_of, beside
 
 
-def _metadata(event: str, track: int, **arguments: str | int) -> dict[str, Any]:
+def _metadata(event: str, process: int, track: int, **arguments: str | int) -> dict[str, Any]:
     """Return a metadata event of a track."""
-    return {"ph": "M", "name": event, "pid": 0, "tid": track, "args": arguments}
+    return {"ph": "M", "name": event, "pid": process, "tid": track, "args": arguments}

@@ -14,6 +14,7 @@ from hybridlab.timeline.recordings import Find, Match, Slice, names_of
 
 EXAMPLE = 'events={"F": "forward_step", "B": "backward_step"}, schedule="1f1b"'
 Asked = Schedule | tuple[str, int | None]  # a schedule, or its name and its number of chunks
+_STOPPED = '. If the job stopped in a later step, give a schedule with its microbatches, such as build("1f1b", 4, 8) or its orders as CSV'
 
 
 class Rank(NamedTuple):
@@ -84,7 +85,8 @@ def finder(events: Mapping[Kind, re.Pattern[str]]) -> Find:
             for kind, pattern in events.items():
                 match = pattern.fullmatch(name)
                 if match:
-                    return Match((), kind, match.groupdict().get("device"))
+                    groups = match.groupdict()
+                    return Match((), kind, groups.get("device"), groups.get("replica"))
         return None
 
     return find
@@ -93,7 +95,8 @@ def finder(events: Mapping[Kind, re.Pattern[str]]) -> Find:
 def with_operations(ranks: Sequence[Rank], asked: Asked) -> list[Rank]:
     """Return the ranks in the order of devices, with the operation of each event.
 
-    The n-th event of a rank is the n-th operation of its device. The number of microbatches is the number of forwards of a rank, divided by
+    The n-th event of a rank is the n-th operation of its device. After whole steps of a given schedule, the trace may end in the middle of
+    a step. For the name of a schedule, the number of microbatches is the number of forwards of a rank, divided by
     the number of chunks. If the trace has several steps, it is divided by their number, too: the smallest number with which all events
     agree with the schedule.
 
@@ -110,8 +113,10 @@ def with_operations(ranks: Sequence[Rank], asked: Asked) -> list[Rank]:
         ranks = _in_running_order(ranks, asked)
     refused: Contradiction | None = None
     for schedule in _candidates(ranks, asked):
-        steps = max(1, round(sum(len(rank.slices) for rank in ranks) / schedule.kind.size))
         orders = list(zip(ranks, schedule.orders, strict=True))
+        steps: float = max(1, round(sum(len(rank.slices) for rank in ranks) / schedule.kind.size))
+        if isinstance(asked, Schedule) and all(len(rank.slices) >= len(order) for rank, order in orders):
+            steps = float("inf")  # the first step is whole, and the job may have stopped in any later one
         wrong = [each for rank, order in orders if (each := _contradiction(rank, order, schedule, steps)) is not None]
         if not wrong:
             return [
@@ -119,7 +124,8 @@ def with_operations(ranks: Sequence[Rank], asked: Asked) -> list[Rank]:
                 for rank, order in orders
             ]
         refused = refused or min(wrong, key=lambda each: each.time)  # the error is that of one step
-    raise HybridLabError(refused.message if refused else "the schedule is empty", "contradicts-schedule")
+    message = refused.message if refused else "the schedule is empty"
+    raise HybridLabError(message if isinstance(asked, Schedule) else message + _STOPPED, "contradicts-schedule")
 
 
 def _in_running_order(ranks: Sequence[Rank], asked: Asked) -> list[Rank]:
@@ -152,7 +158,9 @@ def _candidates(ranks: Sequence[Rank], asked: Asked) -> Iterator[Schedule]:
     (fewest, count), (most, other) = (choose(forwards.items(), key=lambda each: each[1]) for choose in (min, max))
     if count != other:
         message = f"{fewest} has {counted(count, 'forward')}, but {most} has {other}"
-        raise HybridLabError(f"{message}: record whole steps of all ranks, and check that events names each forward once", "wrong-size")
+        raise HybridLabError(
+            f"{message}: record whole steps of all ranks, and check that events names each forward once{_STOPPED}", "wrong-size"
+        )
     if count % chunks or not count:
         message = f"each rank has {counted(count, 'forward')}, which is not a multiple of {counted(chunks, 'chunk')}"
         raise HybridLabError(f"{message}: give the number of chunks, as in schedule=({name!r}, 2)", "wrong-size")
@@ -163,18 +171,20 @@ def _candidates(ranks: Sequence[Rank], asked: Asked) -> Iterator[Schedule]:
     yield from (build(name, len(ranks), size, chunks) for size in supported or sizes[:1])
 
 
-def _contradiction(rank: Rank, order: Sequence[Op], schedule: Schedule, steps: int) -> Contradiction | None:
-    """Return the first event of a rank that is not the operation of the schedule's order at its place. None if all events agree."""
+def _contradiction(rank: Rank, order: Sequence[Op], schedule: Schedule, steps: float) -> Contradiction | None:
+    """Return the first event of a rank that is not the operation of the schedule's order at its place. None if all events agree.
+
+    With infinity for ``steps``, the last step need not be whole.
+    """
     runs = f"{schedule.name} on {counted(schedule.devices, 'rank')} with {counted(schedule.microbatches, 'microbatch')}"
     for place, each in enumerate(rank.slices):
         op = order[place % len(order)] if place < steps * len(order) else None
         if op is None or op.kind is not each.kind:
             wanted = "ends before it" if op is None else f"runs {op} there, {op.words}"
             where = f"event {place} of {rank.label} is {each.name!r}, {_article(each.kind)}"
-            advice = "is this the schedule of the job, and are these the ranks of one pipeline?"
+            advice = "is this the schedule of the job, and are these the ranks of one pipeline? If not, choose one with replica"
             return Contradiction(each.start, f"{where}, but {runs} {wanted}: {advice}")
-    missing = steps * len(order) - len(rank.slices)
-    if missing > 0:
+    if steps < float("inf") and len(rank.slices) < steps * len(order):
         op, end = order[len(rank.slices) % len(order)], max((each.end for each in rank.slices), default=0.0)
         message = f"{rank.label} ends after {counted(len(rank.slices), 'event')}, but {runs} then runs {op}, {op.words}"
         return Contradiction(end, f"{message}: record whole steps")

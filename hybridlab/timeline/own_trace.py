@@ -14,6 +14,7 @@ from hybridlab.schedule import Operations, Schedule
 from hybridlab.schedule.replicated import side_by_side
 from hybridlab.timeline.chrome import DETAILS, OWN
 from hybridlab.timeline.events import Event, read_events
+from hybridlab.timeline.recordings import chosen
 from hybridlab.timeline.spans import SPAN_KINDS, Spans
 
 
@@ -37,13 +38,15 @@ class OwnTrace:
             self.slices.append(event)
 
 
-def read_own_trace(trace: OwnTrace) -> tuple[Operations, Floats, Floats, Spans | None, str | None]:
+def read_own_trace(trace: OwnTrace, replica: int | None) -> tuple[Operations, Floats, Floats, Spans | None, str | None]:
     """Return the schedule, the starts and ends of its operations, the spans and the unit of a timeline.
+
+    With ``replica``, return one of several pipelines, without spans: a ring belongs to all pipelines.
 
     Raises
     ------
     HybridLabError
-        ``damaged-trace``: an event is missing, occurs twice, or has no time.
+        ``damaged-trace``: an event is missing, occurs twice, or has no time. ``out-of-range``: there is no such replica.
     """
     try:
         unit = unit_of_time(trace.about["unit"])
@@ -71,7 +74,10 @@ def read_own_trace(trace: OwnTrace) -> tuple[Operations, Floats, Floats, Spans |
         if isinstance(why, HybridLabError):  # HybridLabError is a ValueError too, and its sentence says more
             raise
         raise _damaged(trace, f"this entry is missing or wrong: {why}") from None
-    return schedule, start, end, read, unit
+    if replica is None or not chosen([f"replica {each}" for each in range(max(1, replicas))], replica) or not replicas:
+        return schedule, start, end, read, unit
+    rows = slice(replica * one.kind.size, (replica + 1) * one.kind.size)
+    return one, start[rows], end[rows], None, unit
 
 
 def _damaged(trace: OwnTrace, what: str) -> HybridLabError:

@@ -4,14 +4,14 @@ import re
 from array import array
 from bisect import bisect_left
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from os import PathLike
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from hybridlab.checks import checked_text, each_of, short_repr
+from hybridlab.checks import checked_text, counted, each_of, short_repr
 from hybridlab.errors import HybridLabError
 from hybridlab.schedule import Kind, Op
 from hybridlab.timeline.events import OTHER_ENDINGS, Event, read_events
@@ -42,11 +42,12 @@ _KINDS = {word: kind for kind, words in _KIND_OF.items() for word in words.split
 
 
 class Match(NamedTuple):
-    """What the name of an event says: operations, or only their kind, and a device if the pattern has the group ``device``."""
+    """What the name of an event says: operations, or only their kind, and what the groups ``device`` and ``replica`` have matched."""
 
     ops: tuple[Op, ...]
     kind: Kind
-    device: str | None
+    device: str | None = None
+    replica: str | None = None
 
 
 Find = Callable[[Event], Match | None]
@@ -63,6 +64,7 @@ class Slice(NamedTuple):
     device: str | None  # the text that the group ``device`` of the pattern has matched
     track: Track
     ranged: bool  # True for a range of torch.profiler, which also contains the wait for the input
+    replica: str | None = None  # the text that the group ``replica`` of the pattern has matched
 
 
 class Recording:
@@ -183,8 +185,8 @@ class Recording:
         if found is not None:
             start, name = self._time(event, "ts"), str(event.get("name", ""))
             ranged = event.get("cat") in _RANGES
-            slice_ = Slice(found.ops, found.kind, start, start + self._time(event, "dur"), name, found.device, _track(event), ranged)
-            self.slices.append(slice_)
+            end = start + self._time(event, "dur")
+            self.slices.append(Slice(found.ops, found.kind, start, end, name, found.device, _track(event), ranged, found.replica))
             return
         name = names_of(event)[-1]
         if str(event.get("cat")).startswith(_NO_OPERATIONS) or name.startswith(_NO_NAMES):
@@ -278,15 +280,16 @@ def _without_inner(slices: Iterable[Slice]) -> Iterator[Slice]:
     A function ``forward_step`` can call another function ``forward_step``, and a backward can compute a forward again. Only the forward
     and the backward of an overlapped pair start and end together.
     """
-    outer: dict[Track, Slice] = {}
+    outer: dict[Any, Slice] = {}
     for each in sorted(slices, key=lambda each: (each.start, -each.end)):
-        around = outer.get(each.track)
+        line = each.track, each.device, each.replica  # several devices can share a track
+        around = outer.get(line)
         if around is not None and not each.ops and each.end <= around.end:
             together = each.start - around.start <= MICROSECOND and around.end - each.end <= MICROSECOND
             if each.kind is around.kind or not together:
                 continue
         yield each
-        outer[each.track] = each
+        outer[line] = each
 
 
 def _track(event: Event) -> Track:
@@ -305,7 +308,7 @@ def names_of(event: Event) -> tuple[str, ...]:
 
 
 def operations_in(name: str, pattern: re.Pattern[str] | None) -> Match | None:
-    """Return the operations that the name of an event contains, and its device if the pattern has the group ``device``.
+    """Return the operations that the name of an event contains, and its device and replica if the pattern has these groups.
 
     Return None if the name contains no operation.
 
@@ -318,7 +321,7 @@ def operations_in(name: str, pattern: re.Pattern[str] | None) -> Match | None:
         pair = _TORCH_PAIR.fullmatch(name)
         if pair:
             ops = tuple(map(Op.parse, pair.groups()))
-            return Match(ops, ops[0].kind, None)
+            return Match(ops, ops[0].kind)
         match = _TORCH.fullmatch(name)
     else:
         match = pattern.search(name)
@@ -335,7 +338,7 @@ def operations_in(name: str, pattern: re.Pattern[str] | None) -> Match | None:
         message = f"the pattern finds stage {numbers[0]!r} and microbatch {numbers[1]!r} in {short_repr(name)}"
         raise HybridLabError(f"{message}: both are whole numbers from 0", "not-a-whole-number")
     op = Op(_KINDS[word], int(numbers[0]), int(numbers[1]))
-    return Match((op,), op.kind, groups.get("device"))
+    return Match((op,), op.kind, groups.get("device"), groups.get("replica"))
 
 
 def checked_pattern(pattern: object) -> re.Pattern[str] | None:
@@ -351,6 +354,23 @@ def checked_pattern(pattern: object) -> re.Pattern[str] | None:
     if missing:
         raise HybridLabError(f"the pattern has no group {missing[0]}: write it like {example}", "not-a-pattern")
     return compiled
+
+
+def chosen(pipelines: Sequence[str], replica: int) -> str:
+    """Return one of the pipelines of a trace.
+
+    Raises
+    ------
+    HybridLabError
+        ``out-of-range``: there are fewer pipelines.
+
+    >>> chosen(["process 7", "process 9"], 1)
+    'process 9'
+    """
+    if replica >= len(pipelines):
+        message = f"the trace has {counted(len(pipelines), 'pipeline')}, {', '.join(pipelines[:8])}, so there is no replica {replica}"
+        raise HybridLabError(f"{message}: replicas are numbered from 0", "out-of-range")
+    return pipelines[replica]
 
 
 def files_at(path: Paths) -> list[Path]:

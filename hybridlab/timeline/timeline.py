@@ -126,6 +126,7 @@ class Timeline(Frozen):
         events: Mapping[str, str] | None = None,
         schedule: str | tuple[str, int] | Schedule | None = None,
         step: int | None = None,
+        replica: int | None = None,
         name: str | None = None,
         shift_clocks: bool = False,
     ) -> "Timeline":
@@ -176,7 +177,13 @@ class Timeline(Frozen):
             smallest with which all events agree. Without ``events``, forwards are the operators of torch that have a backward, and
             backwards are the operators of its autograd engine.
         step : int, optional
-            The number of the step to read, from 0, if the files have several steps. Run k of each operation (from 0) belongs to step k.
+            The number of the step to read, from 0, if the files have several steps. Run k of each operation (from 0) belongs to step k. If
+            some steps lack operations, a step begins where an operation of a rank runs again. So the whole steps of a run that was
+            killed can be read. With ``events``, this needs a Schedule as ``schedule``.
+        replica : int, optional
+            The number of the pipeline to read, from 0, if the files have several (data parallelism). The trace must state which events are
+            one pipeline: by a group ``replica`` in the pattern or in the names of events, or by a process for each pipeline in a single
+            file, with its devices on threads. Pipelines are sorted by this name. Of several files, give those of one pipeline.
         name : str, optional
             The name of the schedule. By default, the name of ``schedule``, of the only file, or of the folder with the files.
         shift_clocks : bool
@@ -187,7 +194,8 @@ class Timeline(Frozen):
         HybridLabError
             A file is damaged or of another format, no event is an operation, an operation is missing, occurs twice or has no time, two
             operations of a device overlap, an event contradicts ``schedule``, there are several steps, or clocks disagree. The message
-            names the event. Or an option is wrong, such as a ``pattern`` without a group that is needed.
+            names the event. Or an option is wrong, such as a ``pattern`` without a group that is needed, or the step is not whole, or the
+            trace does not state which ranks are one pipeline.
 
         Examples
         --------
@@ -213,7 +221,7 @@ class Timeline(Frozen):
         """
         from hybridlab.timeline.trace_file import parts_of  # imported here, because it loads json, gzip and re
 
-        return cls(*parts_of(path, pattern, events, schedule, step, name, shift_clocks))
+        return cls(*parts_of(path, pattern, events, schedule, step, replica, name, shift_clocks))
 
     @property
     def ops(self) -> tuple[Op, ...]:

@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -16,10 +16,12 @@ from hybridlab.timeline.chrome import OWN
 from hybridlab.timeline.clocks import shifts_of
 from hybridlab.timeline.named_events import EXAMPLE, Rank, checked_events, checked_order, finder, with_operations
 from hybridlab.timeline.own_trace import OwnTrace, read_own_trace
-from hybridlab.timeline.recordings import MICROSECOND, Find, Paths, Recording, Slice, checked_pattern, files_at, operations_in
+from hybridlab.timeline.recordings import MICROSECOND, Find, Paths, Recording, Slice, checked_pattern, chosen, files_at, operations_in
 from hybridlab.timeline.spans import Spans
 
 _DIRECTION = re.compile("forward|backward|fwd|bwd|grad", re.IGNORECASE)  # names that an error shows first
+# the way out where a trace does not state its pipelines
+_GROUP = "group (?P<replica>...) in the pattern or in the names of events, where these name the replica"
 UNIT = "ms"  # the unit of timelines from traces that this library has not written
 
 
@@ -33,23 +35,28 @@ class Parts(NamedTuple):
     unit: str | None
 
 
-def parts_of(path: Paths, pattern: Any, events: Any, schedule: Any, step: Any, name: str | None, shift_clocks: Any) -> Parts:
+def parts_of(path: Paths, pattern: Any, events: Any, schedule: Any, step: Any, replica: Any, name: str | None, shift_clocks: Any) -> Parts:
     """Return the arguments of the timeline in trace files. See :meth:`hybridlab.Timeline.from_chrome_trace`."""
     compiled, shift = checked_pattern(pattern), true_or_false(shift_clocks, "shift_clocks")
     kinds, asked = checked_events(events), checked_order(schedule)
     _require_fitting_options(pattern, events, schedule)
-    step = None if step is None else whole_number(step, "step", at_least=0)
+    step, replica = (
+        None if each is None else whole_number(each, what, at_least=0) for each, what in ((step, "step"), (replica, "replica"))
+    )
     files = files_at(path)
     find: Find | None = None if kinds is None else finder(kinds)
     if asked is None:
         find = lambda event: operations_in(str(event.get("name", "")), compiled)  # noqa: E731 - mypy needs the type of the name
     recordings = [Recording(file, find) for file in files]
     if len(files) == 1 and compiled is None and asked is None and OWN in _other_data(recordings[0]):
-        return Parts(*read_own_trace(OwnTrace(files[0])))  # the file is read again, because OwnTrace needs other events
+        if step:
+            raise _no_step(step, 1)
+        return Parts(*read_own_trace(OwnTrace(files[0]), replica))  # the file is read again, because OwnTrace needs other events
     # Without stages in the names, nothing would show that the operations of a whole rank are missing.
     empty = [recording for recording in recordings if not recording.slices]
     if len(empty) == len(files) or (asked is not None and empty):
         raise HybridLabError(_nothing_found(empty, compiled, kinds, asked is not None), "no-operations")
+    _keep_replica(recordings, replica)
     ranks = _ranks_of(recordings)
     if asked is None:
         ranks = _in_device_order(ranks)
@@ -91,6 +98,72 @@ def _name_of(name: str | None, files: Sequence[Path]) -> str:
     if name is not None:
         return name
     return files[0].name.split(".")[0] if len(files) == 1 else files[0].resolve().parent.name or "recorded"
+
+
+def _keep_replica(recordings: Sequence[Recording], replica: int | None) -> None:
+    """Keep only the operations of one pipeline in the recordings.
+
+    If the names of events state a replica, the events of one replica are a pipeline. If they do not and ``replica`` is given, each process
+    of a single file is a pipeline.
+
+    Raises
+    ------
+    HybridLabError
+        ``several-replicas``: there are several pipelines, and ``replica`` is None. ``no-replicas``: the trace does not state which events
+        belong to one pipeline. ``out-of-range``: there are fewer pipelines.
+    """
+    slices = [each for recording in recordings for each in recording.slices]
+    silent = [each.name for each in slices if each.replica is None]
+    if silent and len(silent) < len(slices):
+        raise HybridLabError(f"the group replica has matched nothing in {short_repr(silent[0])}: it must match in each name", "no-replicas")
+    if silent and replica is None:
+        if len(recordings) == 1:
+            _refuse_equal_processes(slices)
+        return
+    if silent and len(recordings) > 1:
+        message = "the files do not state which ranks are one pipeline: give the files of one pipeline only, and leave replica out"
+        raise HybridLabError(f"{message}; or give a {_GROUP}", "no-replicas")
+    if silent:
+        _require_pipelines(slices)
+    names = sorted({_pipeline(each) for each in slices}, key=_natural)
+    if replica is None and len(names) > 1:
+        message = f"the trace has {len(names)} pipelines, {', '.join(names[:8])}"
+        raise HybridLabError(f"{message}: choose replica {_numbers(len(names))}", "several-replicas")
+    kept = chosen(names, replica or 0)
+    for recording in recordings:
+        recording.slices = [each for each in recording.slices if _pipeline(each) == kept]
+
+
+def _pipeline(each: Slice) -> str:
+    """Return the name of the pipeline of an event: the replica in its own name, or its process."""
+    return f"process {each.track[0]}" if each.replica is None else f"replica {each.replica}"
+
+
+def _refuse_equal_processes(slices: Sequence[Slice]) -> None:
+    """Raise if two processes run the same operation. Where the names of events state a device, processes mean nothing."""
+    process_of: dict[Op, str] = {}
+    for each in slices:
+        for op in () if each.device is not None else each.ops:
+            if process_of.setdefault(op, _pipeline(each)) != _pipeline(each):
+                count = len({_pipeline(each) for each in slices})
+                message = f"{op} is in {process_of[op]} and in {_pipeline(each)}"
+                advice = f"if each process is a pipeline, choose replica {_numbers(count)}; if not, give a {_GROUP}"
+                raise HybridLabError(f"{message}: {advice}", "several-replicas")
+
+
+def _require_pipelines(slices: Sequence[Slice]) -> None:
+    """Raise unless each process can be a whole pipeline: all have the same stages. Without stages, each has several threads."""
+    found: dict[str, set[Any]] = defaultdict(set)
+    for each in slices:
+        found[_pipeline(each)].update([op.stage for op in each.ops] if each.ops else [each.track[1]])
+    wrong = ""
+    if len(found) > 1 and slices[0].ops and len(set(map(frozenset, found.values()))) > 1:
+        wrong = "the processes do not run the same stages"
+    if len(found) > 1 and not slices[0].ops and min(map(len, found.values())) == 1:
+        wrong = "a process has all its events on one thread"
+    if wrong:
+        message = f"{wrong}, so a process is not a whole pipeline: if the trace has one pipeline, leave replica out"
+        raise HybridLabError(f"{message}; if it has several, give a {_GROUP}", "no-replicas")
 
 
 def _ranks_of(recordings: Sequence[Recording]) -> list[Rank]:
@@ -247,13 +320,13 @@ def _join_pair(one: Slice, other: Slice) -> Slice | None:
 
 
 def _choose_step(ranks: Sequence[Rank], step: int | None) -> list[Rank]:
-    """Return the ranks with the operations of one step. Run k of each operation (from 0) belongs to step k.
+    """Return the ranks with the operations of one step. Other steps need not be whole: the job may have stopped in the last.
 
     Raises
     ------
     HybridLabError
-        An operation is on two ranks (``doubled-operation``), an operation runs more or less often than most others, or ``step`` is None
-        and there are several steps.
+        An operation is on two ranks (``doubled-operation``), the step lacks an operation that another step has (``missing-operation``),
+        there is no such step (``out-of-range``), or ``step`` is None and there are several steps (``several-steps``).
     """
     rank_of: dict[Op, str] = {}
     runs: Counter[Op] = Counter()
@@ -261,31 +334,70 @@ def _choose_step(ranks: Sequence[Rank], step: int | None) -> list[Rank]:
         for op in (op for each in rank.slices for op in each.ops):
             if rank_of.setdefault(op, rank.label) != rank.label:
                 message = f"{op} is on {rank_of[op]} and on {rank.label}: give the files of one pipeline only, without its replicas"
-                raise HybridLabError(message, "doubled-operation")
+                raise HybridLabError(f"{message}, or a {_GROUP}", "doubled-operation")
             runs[op] += 1
-    steps = Counter(runs.values()).most_common(1)[0][0]  # the most frequent number of runs is the number of steps
-    for op, count in runs.items():
-        if count != steps:
-            message = f"{op} runs {counted(count, 'time')} on {rank_of[op]}, but most operations run {counted(steps, 'time')}"
-            code = "doubled-operation" if count > steps else "missing-operation"
-            raise HybridLabError(f"{message}: record whole steps", code)
-    if step is None and steps > 1:
-        message = f"the trace has {steps} steps: choose one with step=0 to {steps - 1}"
-        raise HybridLabError(message, "several-steps")
-    if (step or 0) >= steps:
-        raise HybridLabError(
-            f"step must be at most {steps - 1}, because the trace has {counted(steps, 'step')}, not {step}", "out-of-range"
-        )
-    return [rank._replace(slices=list(_of_step(rank.slices, step or 0))) for rank in ranks]
+    equal = len(set(runs.values())) == 1
+    parts = [_runs(rank.slices) if equal else list(_between_repeats(rank.slices)) for rank in ranks]
+    steps = max(map(len, parts))
+    lacks = [_lack([part[place] if place < len(part) else [] for part in parts], rank_of) for place in range(steps)]
+    whole = next((place for place, lack in enumerate(lacks) if lack), steps)  # after a gap, the steps of two ranks may not be the same
+    if step is None and steps > 1 and whole:
+        gap = f", but {_gap(whole, parts, ranks, lacks)}" if whole < steps else ""
+        raise HybridLabError(f"the trace has {steps} steps{gap}: choose step {_numbers(whole)}", "several-steps")
+    place = step or 0
+    if place >= steps:
+        raise _no_step(place, steps)
+    if place >= whole:
+        message = f"step {place} of the trace cannot be read, because {_gap(whole, parts, ranks, lacks)}"
+        advice = f"choose step {_numbers(whole)}" if whole else "record whole steps"
+        raise HybridLabError(f"{message}: {advice}", "missing-operation")
+    return [rank._replace(slices=part[place]) for rank, part in zip(ranks, parts, strict=True)]
 
 
-def _of_step(slices: Sequence[Slice], step: int) -> Iterator[Slice]:
-    """Yield run number ``step`` of each operation."""
+def _no_step(step: int, steps: int) -> HybridLabError:
+    message = f"step must be at most {steps - 1}, because the trace has {counted(steps, 'step')}, not {step}"
+    return HybridLabError(message, "out-of-range")
+
+
+def _runs(slices: Sequence[Slice]) -> list[list[Slice]]:
+    """Return the steps of a rank that runs all operations equally often. Run k of each operation (from 0) belongs to step k."""
     seen: Counter[Op] = Counter()
+    steps: dict[int, list[Slice]] = defaultdict(list)
     for each in slices:
-        if seen[each.ops[0]] == step:
-            yield each
+        steps[seen[each.ops[0]]].append(each)
         seen[each.ops[0]] += 1
+    return [steps[place] for place in range(len(steps))]
+
+
+def _between_repeats(slices: Sequence[Slice]) -> Iterator[list[Slice]]:
+    """Yield the steps of a rank that lacks operations. A step begins where an operation runs again, so that a gap moves no later step."""
+    step: list[Slice] = []
+    seen: set[Op] = set()
+    for each in slices:
+        if seen.intersection(each.ops):
+            yield step
+            step, seen = [], set()
+        step.append(each)
+        seen.update(each.ops)
+    yield step
+
+
+def _lack(step: Iterable[Sequence[Slice]], rank_of: Mapping[Op, str]) -> str:
+    """Return the first operation that is missing from a step, with its rank. "" if the step is whole."""
+    missing = rank_of.keys() - {op for slices in step for each in slices for op in each.ops}
+    op = next((op for op in rank_of if op in missing), None)
+    return "" if op is None else f"{op} on {rank_of[op]}"
+
+
+def _gap(place: int, parts: Sequence[Sequence[Sequence[Slice]]], ranks: Sequence[Rank], lacks: Sequence[str]) -> str:
+    """Return in words that a step lacks an operation. The words name an operation that the step has, too."""
+    has = next(f"{part[place][0].name} on {rank.label}" for rank, part in zip(ranks, parts, strict=True) if place < len(part))
+    return f"step {place} has {has} and lacks {lacks[place]}"
+
+
+def _numbers(count: int) -> str:
+    """Return the numbers below ``count`` in words, such as "0 or 1" or "0 to 9"."""
+    return "0" if count == 1 else f"0 {'or' if count == 2 else 'to'} {count - 1}"
 
 
 def _turns_of(rank: Rank) -> list[tuple[Op, ...]]:

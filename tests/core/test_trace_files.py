@@ -12,12 +12,14 @@ from typing import Any
 import numpy as np
 import pytest
 from cases import in_turn, refusal
+from command_line import hybridlab
 from hypothesis import given
 from hypothesis import strategies as st
 from profiles import examples
 from strategies import Size, settings_of, sizes
 
 from hybridlab import REGISTRY, Costs, HybridLabError, InvalidSchedule, Schedule, Timeline, build, hybrid_step, simulate
+from hybridlab.errors import RunFailed
 from hybridlab.schedule import Op
 from hybridlab.step import Replicated, replicate
 
@@ -379,12 +381,143 @@ def test_one_of_several_steps_is_chosen(tmp_path: Path) -> None:
     events = [each | {"ts": each["ts"] + 10_000 * step, "dur": each["dur"] * (1 - step / 10)} for step in range(3) for each in two_stages()]
     for step in range(3):
         assert read(tmp_path, events, step=step).busy == pytest.approx([3 - 0.3 * step] * 2)
-    with refusal("several-steps", "3 steps", "step=0 to 2"):
+    with refusal("several-steps", "3 steps", "step 0 to 2"):
         read(tmp_path, events)
     with refusal("out-of-range", "3 steps"):
         read(tmp_path, events, step=3)
-    with refusal("missing-operation", "1B0", "thread 1", "2 times"):
-        read(tmp_path, [each for place, each in enumerate(events) if place != 6], step=0)
+    own = simulate(build("1f1b", 2, 2), Costs(forward=1, backward=2)).to_chrome_trace()
+    with refusal("out-of-range", "1 step"):
+        read(tmp_path, own, step=1)
+
+
+def test_the_steps_before_a_gap_are_read(tmp_path: Path) -> None:
+    """After a gap, nothing says which step of one rank belongs to which step of another."""
+    events = [each | {"ts": each["ts"] + 10_000 * step} for step in range(3) for each in two_stages()]
+    for gap, lacks in (
+        (6, "step 1 has 0F0 on thread 0 and lacks 1B0 on thread 1"),
+        (3, "step 0 has 0F0 on thread 0 and lacks 0B0 on thread 0"),
+    ):
+        found = events[:gap] + events[gap + 1 :]
+        for step in range(3):
+            if step < gap // 4:
+                assert read(tmp_path, found, step=step) == read(tmp_path, two_stages())
+                continue
+            with refusal("missing-operation", f"step {step} ", lacks):
+                read(tmp_path, found, step=step)
+    with refusal("several-steps", "3 steps", "step 1 has 0F0 on thread 0 and lacks 1B0 on thread 1", "choose step 0"):
+        read(tmp_path, events[:6] + events[7:])
+
+
+@in_turn("name", ["1f1b", "interleaved", "zb-v", "dualpipe-v"])
+@in_turn("named", [False, True])
+def test_the_whole_steps_of_a_killed_run_are_read(tmp_path: Path, name: str, named: bool) -> None:
+    """The run is killed at several moments of its third step: operations that have not ended are not in the trace."""
+    wanted = simulate(build(name, 2, 4), Costs(forward=[3, 4], backward=[7, 8], p2p=1, overlap=0.5))
+    length = 1000 * wanted.makespan + 9000
+    names = STEPS | {"I": "dgrad", "W": "wgrad"}
+    one = renamed(wanted, names) if named else [each for _, _, each in slices_of(wanted)]
+    options: dict[str, Any] = {"events": names, "schedule": wanted.schedule} if named else {}
+    for share in (0.2, 0.5, 0.9):
+        events = [each | {"ts": each["ts"] + step * length} for step in range(3) for each in one]
+        events = [each for each in events if each["ts"] + each["dur"] < (2 + share) * length - 9000]
+        for step in range(2):
+            again = read(tmp_path, events, step=step, **options)
+            assert again.schedule.turns == wanted.schedule.turns
+            assert again.start == pytest.approx(wanted.start)
+        with refusal("several-steps", "3 steps, but step 2 has", "lacks", "step 0 or 1"):
+            read(tmp_path, events, **options)
+        with refusal("missing-operation", "step 2 ", "step 0 or 1"):
+            read(tmp_path, events, step=2, **options)
+    if named:
+        with pytest.raises(HybridLabError, match=r"stopped in a later step, give .* build\("):
+            read(tmp_path, events, events=names, schedule=name)
+
+
+# Traces of several pipelines
+
+
+def test_one_of_several_pipelines_is_chosen(tmp_path: Path) -> None:
+    """The process, or a group of the pattern or of the names of events, says whose an event is. Process 9 comes before process 10."""
+    first, second = (simulate(build("1f1b", 2, 4), Costs(forward=forward, backward=4, p2p=1)) for forward in (1, 3))
+    both = [
+        (process, op, device, each | {"pid": process}) for process, one in ((10, second), (9, first)) for op, device, each in slices_of(one)
+    ]
+    bare = [each for *_, each in both]
+    kinds = [each | {"name": STEPS[op.kind]} for _, op, _, each in both]
+    said = [each | {"name": f"dp{process} gpu{device} {each['name']}", "pid": 0} for process, _, device, each in both]
+    files = [written(tmp_path, [each for *_, device, each in both if device == rank], f"{rank}.json") for rank in (0, 1)]
+    pattern = r"dp(?P<replica>\d+) gpu(?P<device>\d+) (?P<stage>\d+)(?P<kind>[FB])(?P<microbatch>\d+)"
+    in_events = {kind: rf"dp(?P<replica>\d+) gpu(?P<device>\d+) \d+{kind}\d+" for kind in "FB"}
+    ways: list[tuple[Events, dict[str, Any]]] = [
+        (bare, {}),
+        (kinds, {"events": STEPS, "schedule": "1f1b"}),
+        (said, {"pattern": pattern}),
+        (said, {"events": in_events, "schedule": "1f1b"}),
+    ]
+    for events, options in ways:
+        for replica, wanted in enumerate((first, second)):
+            again = read(tmp_path, events, replica=replica, **options)
+            assert str(again.schedule) == str(wanted.schedule)
+            assert again.start == pytest.approx(wanted.start)
+        with refusal("out-of-range", "2 pipelines", "9, ", "10"):
+            read(tmp_path, events, replica=2, **options)
+    for events, options in (ways[0], ways[2]):
+        with refusal("several-replicas", "9", "10", "replica 0 or 1"):
+            read(tmp_path, events, **options)
+    with refusal("no-replicas", "files of one pipeline", "(?P<replica>...)"):
+        Timeline.from_chrome_trace(files, replica=0)
+
+
+def test_what_is_no_pipeline_is_not_read_as_one(tmp_path: Path) -> None:
+    """Each process is a device here."""
+    processes = [each | {"pid": each["tid"], "tid": 0} for each in two_stages()]
+    with refusal("no-replicas", "same stages", "leave replica out"):
+        read(tmp_path, processes, replica=0)
+    with refusal("no-replicas", "one thread"):
+        read(tmp_path, [each | {"name": STEPS[each["name"][1]]} for each in processes], events=STEPS, schedule="1f1b", replica=0)
+    assert read(tmp_path, two_stages(), replica=0) == read(tmp_path, two_stages())
+    with refusal("no-replicas", "'1F0'", "matched nothing"):
+        read(tmp_path, two_stages(), pattern=r"(?=(?P<replica>0F)?)(?P<stage>\d)(?P<kind>[FB])(?P<microbatch>\d)", replica=0)
+
+
+def test_one_pipeline_of_an_own_trace_is_chosen(tmp_path: Path) -> None:
+    costs = Costs(forward=1 / 3, backward=0.7, p2p=0.1)
+    step = hybrid_step(build("1f1b", 3, 6), costs, 2, ring_step=0.7)
+    for replica in range(2):
+        again = read(tmp_path, step.timeline.to_chrome_trace(), replica=replica)
+        rows = step.timeline.device // 3 == replica
+        assert again == Timeline(build("1f1b", 3, 6), step.timeline.start[rows], step.timeline.end[rows])
+    with refusal("out-of-range", "2 pipelines"):
+        read(tmp_path, step.timeline.to_chrome_trace(), replica=2)
+
+
+@in_turn("replicas", [1, 2])
+def test_the_command_reads_what_a_failed_run_has_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, replicas: int) -> None:
+    """The run fails in its second step. The other job's order is given as a file."""
+    schedule = build("1f1b", 2, 4)
+    timeline = simulate(replicate(schedule, replicas), Costs(forward=1, backward=2, p2p=1, unit="s"))
+    rows = [
+        row | {"step": step, "activations": None, **{key: row[key] + 30 * step for key in ("start", "end")}}
+        for step in range(2)
+        for row in timeline.to_rows()
+    ]
+
+    def fail(*_: object, **__: object) -> None:
+        why = RunFailed("the process of device 1 ended")
+        why.measured = sorted(rows[:-3], key=lambda row: row["start"])
+        raise why
+
+    monkeypatch.setattr("hybridlab.commands.run.run", fail)
+    trace, orders = tmp_path / "failed.json", tmp_path / "orders.csv"
+    assert "ended" in hybridlab("run", "--devices", 2, "--microbatches", 4, "--replicas", replicas, "--trace", trace).stderr
+    for replica in range(replicas):
+        chosen = ["--replica", replica, "--csv", orders]
+        done = hybridlab("trace", trace, "--step", 0, *chosen)
+        assert f"makespan {1000 * timeline.makespan:.6g} ms" in done.stdout, done.output
+        assert orders.read_text(encoding="utf-8") == schedule.to_csv()
+    events = ["--events", r"F=\dF\d", "--events", r"B=\dB\d", "--schedule", orders]
+    assert hybridlab("trace", trace, "--step", 0, *chosen[:2], *events).stdout == done.stdout.replace("failed", "orders")
+    assert "leave --chunks out" in hybridlab("trace", trace, *events, "--chunks", 1).stderr
 
 
 # Traces whose events say only the kind of an operation
@@ -631,7 +764,7 @@ def test_operations_of_a_device_that_overlap_are_named(tmp_path: Path) -> None:
 def test_an_operation_that_is_missing_or_doubled_is_named(tmp_path: Path) -> None:
     with refusal("missing-backward", "stage 1", "microbatch 0", kind=InvalidSchedule):
         read(tmp_path, [each for each in two_stages() if each["name"] != "1B0"])
-    with refusal("doubled-operation", "1F0", "2 times", "thread 1"):
+    with refusal("several-steps", "2 steps, but step 1 has 1F0 on thread 1 and lacks 0F0 on thread 0", "choose step 0"):
         read(tmp_path, [*two_stages(), event("1F0", 9000, 5, 1)])
     with refusal("doubled-operation", "0F0", "thread 0", "thread 2", "replicas"):
         read(tmp_path, [*two_stages(), event("0F0", 0, 5, 2)])
