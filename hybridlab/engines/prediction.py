@@ -50,7 +50,9 @@ def replay(timeline: Timeline, p2p: float = 0.0) -> Timeline:
     return simulate_rows(ran.schedule, ran.end - ran.start, one_time(p2p, "p2p"), ran.unit)
 
 
-def cross_prediction(schedule: Operations, measured: Timeline | Sequence[Timeline], p2p: float = 0.0) -> Timeline:
+def cross_prediction(
+    schedule: Operations, measured: Timeline | Sequence[Timeline], p2p: float = 0.0, *, per: str | tuple[str, str] = "device"
+) -> Timeline:
     """Return the simulated timeline of a schedule, with times that were measured in steps of another schedule.
 
     Parameters
@@ -61,6 +63,9 @@ def cross_prediction(schedule: Operations, measured: Timeline | Sequence[Timelin
         Measured steps of the other schedule, on the same number of devices.
     p2p : float
         The latency of all messages, in the unit of the timelines.
+    per : str or tuple of str
+        What has a time of its own, as in :meth:`Costs.from_timeline`. Take "stage" if the measured first stages are not on devices 0, 1,
+        2, ... Both schedules then need the same number of stages.
 
     Raises
     ------
@@ -75,7 +80,7 @@ def cross_prediction(schedule: Operations, measured: Timeline | Sequence[Timelin
     >>> cross_prediction(build("1f1b", 4, 8), step).makespan == simulate(build("1f1b", 4, 8), costs).makespan
     True
     """
-    return simulate(schedule, times_of_steps(measured, p2p))
+    return simulate(schedule, times_of_steps(measured, p2p, per=per))
 
 
 def formula_prediction(
@@ -150,7 +155,7 @@ FORMS: Mapping[str, Form] = MappingProxyType(
 )
 
 
-def times_of_steps(measured: Timeline | Sequence[Timeline], p2p: float = 0.0) -> Costs:
+def times_of_steps(measured: Timeline | Sequence[Timeline], p2p: float = 0.0, *, per: str | tuple[str, str] = "device") -> Costs:
     """Return the costs from measured steps of one schedule: each time is the median of :meth:`Costs.from_timeline` over the steps.
 
     Parameters
@@ -159,6 +164,8 @@ def times_of_steps(measured: Timeline | Sequence[Timeline], p2p: float = 0.0) ->
         The steps.
     p2p : float
         The latency of all messages, in the unit of the timelines.
+    per : str or tuple of str
+        What has a time of its own, as in :meth:`Costs.from_timeline`.
 
     Raises
     ------
@@ -177,10 +184,10 @@ def times_of_steps(measured: Timeline | Sequence[Timeline], p2p: float = 0.0) ->
         raise HybridLabError(
             "the measured steps belong to several schedules or units: give the steps of one schedule, in one unit", "several-schedules"
         )
-    found = [Costs.from_timeline(each) for each in (first, *others)]
+    found = [Costs.from_timeline(each, per=per) for each in (first, *others)]
     # the median, because a machine that is busy for a moment makes a single step much slower
     middle = {name: np.median([getattr(each, name) for each in found], axis=0) for name in ("forward", "backward", "weight_share")}
-    return Costs(**middle, p2p=p2p, unit=first.unit)
+    return Costs(**middle, p2p=p2p, unit=first.unit, per=per)
 
 
 def _checked_timeline(timeline: Any) -> Timeline:

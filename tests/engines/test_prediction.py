@@ -134,6 +134,14 @@ def test_times_from_one_schedule_predict_any_other(name: str) -> None:
     assert cross_prediction(target, source, p2p=0.5) == simulate(target, costs)
 
 
+def test_times_per_stage_predict_another_schedule_where_rank_0_does_not_run_the_first_stage() -> None:
+    costs = Costs(forward=[1, 5], backward=[2, 9], per="stage")
+    source = simulate(Schedule("turned", [["1F0", "1B0"], ["0F0", "0B0"]]), costs)
+    with refusal("other-placement", "per='stage'"):
+        cross_prediction(build("1f1b", 2, 4), source)
+    assert cross_prediction(build("1f1b", 2, 4), source, per="stage") == simulate(build("1f1b", 2, 4), costs)
+
+
 def test_the_times_of_several_steps_are_medians_by_device_and_kind() -> None:
     """They are found from the rows of a table here, and not from the arrays of the schedule."""
     rng = np.random.default_rng(5)
