@@ -182,7 +182,8 @@ def rows_of(slots: Ints, device_of: tuple[int, ...], copies: int = 1) -> dict[st
     source_of = row_of[needed]
     source_of[0:lines:stages] = -1  # first stages have no source, but their index -1 has read the last line
     # All columns share one array, because one large array is faster to allocate than many small arrays.
-    kind, stage, microbatch, device, source, slot = np.empty((6, place.size), dtype=np.intp)
+    table = np.empty((6, place.size), dtype=np.intp)
+    kind, stage, microbatch, device, source, slot = table
     line = place // microbatches
     # With mode="raise", numpy would write the result to a buffer first and copy it. mode="clip" avoids the copy.
     KIND_OF_PLANE.repeat(lines).take(line, out=kind, mode="clip")
@@ -198,6 +199,7 @@ def rows_of(slots: Ints, device_of: tuple[int, ...], copies: int = 1) -> dict[st
         kind[halves[halves >= 0]] = I
     shares = np.flatnonzero((slot[1:] == slot[:-1]) & (device[1:] == device[:-1])) if shared else np.zeros(0, dtype=np.intp)
     columns = {"kind": kind, "stage": stage, "microbatch": microbatch, "device": device, "source": source, "slot": slot}
+    table.setflags(write=False)  # a column that is set to read-only then stays so
     return {**columns, "pairs": shares}
 
 

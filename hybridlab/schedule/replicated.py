@@ -46,12 +46,13 @@ def side_by_side(schedule: Schedule, replicas: int) -> Replicated:
     """Return the operations of ``replicas`` pipelines that all run ``schedule``. ``hybridlab.step.replicate`` has checked the arguments."""
     size = schedule.kind.size
     replica = np.arange(replicas)[:, None]
-    arrays = {column: np.tile(getattr(schedule, column), replicas) for column in ("kind", "stage", "microbatch", "slot")}
-    arrays["device"] = (schedule.device + replica * schedule.devices).ravel()
-    arrays["source"] = np.where(schedule.source >= 0, schedule.source + replica * size, -1).ravel()
+    tables = {column: np.repeat(getattr(schedule, column)[None], replicas, axis=0) for column in ("kind", "stage", "microbatch", "slot")}
+    tables["device"] = schedule.device + replica * schedule.devices
+    tables["source"] = np.where(schedule.source >= 0, schedule.source + replica * size, -1)
+    arrays = {column: readonly(table).ravel() for column, table in tables.items()}
     fields = {name: getattr(schedule, name) for name in ("name", "microbatches", "paths", "copy_of")}
     # The class is frozen and has no __init__, so its fields can be set only with object.__setattr__.
     result = object.__new__(Replicated)
-    for name, value in {**fields, **{column: readonly(array) for column, array in arrays.items()}, "replicas": replicas}.items():
+    for name, value in {**fields, **arrays, "replicas": replicas}.items():
         object.__setattr__(result, name, value)
     return result

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from hybridlab.arrays import Floats
+from hybridlab.arrays import Floats, readonly
 from hybridlab.checks import counted, each_of, known_name, short_repr
 from hybridlab.costs import Costs
 from hybridlab.errors import Deadlock, HybridLabError, UnsupportedSize
@@ -78,7 +78,7 @@ def run_in_order(schedule: Operations, costs: Costs, messages: Any) -> tuple[Flo
         both = _times_in_order(schedule, _Times(schedule, costs))
     else:
         both = _Clock(schedule, _Times(schedule, costs), _given_plans(schedule, messages)).run()
-    start, end = (np.moveaxis(np.array(each), 0, -1) for each in both)
+    start, end = (np.moveaxis(readonly(np.array(each)), 0, -1) for each in both)
     return start, end
 
 

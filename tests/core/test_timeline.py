@@ -10,6 +10,7 @@ import pytest
 from cases import in_turn, refusal
 
 from hybridlab import Costs, Schedule, Timeline, build, simulate
+from hybridlab.step import replicate
 
 ONE = Schedule.parse("0F0 0B0")
 TWO = build("1f1b", 2, 2)
@@ -171,9 +172,11 @@ def test_copies_cannot_be_changed_either(again: Callable[[object], object]) -> N
     costs = Costs(forward=[1, 2], backward=[2, 3], p2p=1)
     timeline = simulate(TWO, costs)
     before = timeline.peak_activations.tolist(), timeline.makespan
-    for value in (TWO, costs, timeline):
-        for name, array in (arrays_of(value) | arrays_of(again(value))).items():
-            assert not array.flags.writeable, name
+    batch, ordered = (simulate(TWO, each, messages="ordered") for each in (Costs(forward=[[1], [2]], backward=2), costs))
+    for value in (TWO, costs, timeline, batch, ordered, simulate(build("dualpipe", 2, 4), costs), replicate(TWO, 2)):
+        for array in (*arrays_of(value).values(), *arrays_of(again(value)).values()):
+            with pytest.raises(ValueError, match="WRITEABLE"):
+                array.setflags(write=True)
         assert arrays_of(again(value)).keys() == arrays_of(value).keys() != set()
     alike = again(timeline)
     assert isinstance(alike, Timeline)
