@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from hybridlab.automatic.for_times import NAME, ScheduleForTimes, alive_in, schedule_for, templates_of, with_links, without_pairs
-from hybridlab.automatic.search import OF_ORDERED, WORK, rounded
+from hybridlab.automatic.search import OF_ORDERED, START, WORK, rounded
 from hybridlab.bound.analytic import bounds_at, lower_bound
 from hybridlab.bound.chains import beyond, capacity_of, held_by
 from hybridlab.checks import counted, each_of, item_of, one_time, short_repr, whole_number
@@ -273,8 +273,8 @@ def rank(
         How messages run, as in :func:`schedule_for`.
     seconds : float
         Effort of the ranking, about the seconds on one core, as in :func:`schedule_for`. Most of it is for the two searches. The schedules
-        with their smallest number of chunks are timed before. With little effort, schedules with more chunks are left out, and the table
-        says so.
+        with their smallest number of chunks are timed before; with 64 devices and 512 microbatches, all that does not depend on the effort
+        takes about 12 seconds. With little effort, schedules with more chunks are left out, and the table says so.
     progress : bool or callable, optional
         Whether to show a progress bar, as in :func:`schedule_for`.
 
@@ -306,7 +306,9 @@ def rank(
     times = _Times(costs, number, count, memory, float(held_after), messages)
     entries = []
     try:
-        others = times.of_registry(most_chunks, max(FIRST_ENTRIES, (1 - SEARCHES) * effort * WORK)) if asked is None else times.of(asked)
+        own_work = (1 - SEARCHES) * effort * WORK
+        registry = times.of_registry(most_chunks, max(2 * START, own_work), max(FIRST_ENTRIES, own_work))
+        others = registry if asked is None else times.of(asked)
         for entry in others:
             entries.append(entry)  # noqa: PERF402 - after an interrupt, the list has the entries so far
         held_note = "" if stopped else times.note_of_held(searched)
@@ -403,22 +405,34 @@ class _Times:
         for each in asked:
             yield self.entry(*each)
 
-    def of_registry(self, most_chunks: int, work: float) -> Iterator[Ranked]:
-        """Yield an entry for each schedule of the registry: with its smallest number of chunks, then with more as far as ``work`` goes."""
-        more = []  # (chunks, name, operations for each chunk)
+    def of_registry(self, most_chunks: int, start: float, more: float) -> Iterator[Ranked]:
+        """Yield an entry for each schedule of the registry: with its smallest number of chunks, then with others up to ``most_chunks``.
+
+        ``start`` is the most work for the first, and ``more`` for the others. An entry for which no work is left says so.
+        """
+        others = []
         for name, family in REGISTRY.items():
             chunks = family.fewest_chunks
             if self.costs.stages is not None and not family.refusal(self.devices, self.microbatches, self.costs.stages // self.devices):
                 chunks = self.costs.stages // self.devices
-            entry = self.entry(name, chunks)
+            start -= self._work(chunks)
+            entry = self._entry_within(start, name, chunks)
             yield entry
             # what is refused for its sizes or for a missing link is refused with more chunks, too; then ``schedule`` is None
             if entry.schedule is not None and family.chunk_step and self.costs.stages is None:
-                size = entry.schedule.kind.size // chunks
-                more += [(each, name, size) for each in range(chunks + family.chunk_step, most_chunks + 1, family.chunk_step)]
-        for chunks, name, size in sorted(more):
-            work -= (OF_ENTRY + OF_ORDERED * (self.messages != "free")) * size * chunks
-            yield self.entry(name, chunks) if work >= 0 else Ranked(name, chunks, refusal="the effort did not suffice: give more seconds")
+                others += [(each, name) for each in range(chunks + family.chunk_step, most_chunks + 1, family.chunk_step)]
+        for chunks, name in sorted(others):
+            more -= self._work(chunks)
+            yield self._entry_within(more, name, chunks)
+
+    def _work(self, chunks: int) -> float:
+        """Return the most work of an entry with this number of chunks: that of a schedule with split backwards."""
+        of_one = OF_ENTRY + OF_ORDERED * (self.messages != "free")
+        return 3.0 * of_one * self.devices * self.microbatches * chunks
+
+    def _entry_within(self, work: float, name: str, chunks: int) -> Ranked:
+        """Return the entry of a schedule of the registry if ``work`` is left, that is, not below zero."""
+        return self.entry(name, chunks) if work >= 0 else Ranked(name, chunks, refusal="the effort did not suffice: give more seconds")
 
     def entry(self, name: str, chunks: int, own: Schedule | None = None) -> Ranked:
         """Return a schedule with its results, or with the reason for its refusal."""

@@ -131,6 +131,11 @@ def test_without_effort_further_numbers_of_chunks_are_left_out_and_it_is_said(mo
     monkeypatch.setattr(ranking_module, "FIRST_ENTRIES", 0)
     ranking = rank(COSTS, 8, seconds=0)
     assert "hanayo, 4, 6 and 8 chunks, is left out: the effort did not suffice: give more seconds" in repr(ranking)
+    assert {each.name for each in ranking} >= {"gpipe", "hanayo"}
+    monkeypatch.setattr(ranking_module, "START", 0)
+    ranking = rank(COSTS, 8, seconds=0)
+    assert all(each.summary for each in ranking), "only those of the searches are left"
+    assert "gpipe is left out: the effort did not suffice: give more seconds" in repr(ranking)
 
 
 def test_the_curve_of_bounds_is_computed_when_it_is_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
