@@ -37,6 +37,7 @@ GENERATED = {  # title and description of pages that Sphinx makes: they have no 
 }
 SENTENCE_END = re.compile(r"(?<=[.!?])\s+(?=\S)")
 TAG = re.compile(r"<[^>]+>")
+DESCRIPTION = re.compile(r'<meta name="description" content="([^"]*)"')
 
 
 class Card(NamedTuple):
@@ -161,10 +162,11 @@ def write_files(app: Sphinx, failed: Exception | None) -> None:
     if address:
         (site / "sitemap.xml").write_text(sitemap(f"{address}{name}.html" for name in app.env.found_docs), encoding="utf-8")
     title = app.config.html_title or app.config.project
-    cards = [
-        Card(app.env.titles[name].astext(), description(app.env.get_doctree(name)), f"{address}{name}.html", "", title)
-        for name in in_order(app.env.toctree_includes, app.config.root_doc)
-    ]
+    cards = []
+    for name in in_order(app.env.toctree_includes, app.config.root_doc):
+        # from the written page, in which all references and numbers are resolved
+        [told] = DESCRIPTION.findall((site / f"{name}.html").read_text(encoding="utf-8"))
+        cards.append(Card(app.env.titles[name].astext(), unescape(told), f"{address}{name}.html", "", title))
     (site / "llms.txt").write_text(for_models(cards), encoding="utf-8")
     shutil.copy(site / "_static" / ICONS["icon"], site)
 
