@@ -39,6 +39,11 @@ class ScheduleForTimes(Schedule):
         A sentence about the end of the search. It names the parts for which the effort did not suffice, and a memory that is no limit.
     interrupted : bool
         Whether an interrupt (Ctrl-C) has ended the search.
+
+    Raises
+    ------
+    HybridLabError
+        Always, because only :func:`schedule_for` makes such a schedule.
     """
 
     makespan: float

@@ -333,6 +333,13 @@ class Costs(Frozen):
     def numbers(self, chunks: int) -> tuple[float, float, float, float, float] | None:
         """Return five numbers: the times of F, B, I and W on one chunk, and the latency. Return None if these times need arrays.
 
+        Raises
+        ------
+        HybridLabError
+            ``chunks`` is not a whole number of at least 1.
+
+        Examples
+        --------
         >>> Costs(forward=1, backward=4, p2p=0.5).numbers(chunks=2)
         (0.5, 2.0, 1.0, 1.0, 0.5)
         """
@@ -345,6 +352,14 @@ class Costs(Frozen):
     def pairs(self, devices: int, chunks: int = 1) -> Floats:
         """Return the time of an overlapped pair on each device, shape (devices, settings...). Each operation of the pair is on one chunk.
 
+        Raises
+        ------
+        HybridLabError
+            The costs are for another number of devices or stages, a size is not a whole number of at least 1, or the times differ from
+            microbatch to microbatch (``per-microbatch``).
+
+        Examples
+        --------
         >>> Costs(forward=1, backward=2, overlap=[[0], [0.5], [1]]).pairs(devices=1).tolist()
         [[3.0, 2.5, 2.0]]
         """
@@ -356,6 +371,13 @@ class Costs(Frozen):
     def together(self, forward: Floats, backward: Floats) -> Floats:
         """Return the times of overlapped pairs. The arguments are the times of their operations alone, shape (pairs, settings...).
 
+        Raises
+        ------
+        HybridLabError
+            A time is not a number of zero or more, or the shapes do not fit the settings of the costs.
+
+        Examples
+        --------
         >>> Costs(forward=1, backward=2, overlap=0.5).together(np.array([1.0]), np.array([4.0]))
         array([4.5])
         """
@@ -488,6 +510,13 @@ class Costs(Frozen):
     def longer(self, factor: float) -> "Costs":
         """Return costs in which all operations and all messages take ``factor`` times as long.
 
+        Raises
+        ------
+        HybridLabError
+            ``factor`` is not one finite number of zero or more, or a time becomes too large.
+
+        Examples
+        --------
         >>> Costs(forward=10, backward=20, p2p=1).longer(0.5).duration("B", device=0)
         10.0
         """
@@ -499,6 +528,13 @@ class Costs(Frozen):
     def repeated(self, pipelines: int) -> "Costs":
         """Return the costs of several equal ``pipelines``. Device d of pipeline p gets the number p x devices + d.
 
+        Raises
+        ------
+        HybridLabError
+            ``pipelines`` is not a whole number of at least 1.
+
+        Examples
+        --------
         >>> Costs(forward=[1, 2], backward=3).repeated(2).forward
         array([1., 2., 1., 2.])
         """
