@@ -355,9 +355,10 @@ class Schedule(Operations):
         ----------
         orders : str, sequence, mapping or Schedule
             A text with one line for each device, such as ``device 0: 0F0 0B0``, where the label ``device 0:`` may be left out; the CSV text
-            of :meth:`to_csv` or of torch.distributed.pipelining (both its formats); or what a program returns: a list of such lines, lists
-            of operations, such as ``[["0F0", "0B0"]]``, or a mapping of these. Empty cells of a CSV are skipped. Its communication, such as
-            ``0SEND_F1``, is left out. :attr:`left_out` and the ``repr`` count what was left out.
+            of :meth:`to_csv` or of torch.distributed.pipelining (both its formats); what torch.distributed.pipelining prints: a list in
+            brackets for each rank, or a grid of steps and ranks; or what a program returns: a list of such lines, lists of operations, such
+            as ``[["0F0", "0B0"]]``, or a mapping of these. Empty cells of a CSV are skipped. Its communication, such as ``0SEND_F1``, is
+            left out. :attr:`left_out` and the ``repr`` count what was left out.
         name : str
             The schedule's name.
 

@@ -26,7 +26,6 @@ _LIST = re.compile(rf"([^\[\]]*)\[([^\[\]]*)\]([{_BETWEEN}]*)")  # a line that t
 _IDLE = re.compile(r"\bNone\b")
 _RANKS = re.compile(r"\s*Rank 0(?:\s+Rank [0-9]{1,9})*\s*")  # the first line of a grid that torch prints
 _STEP = re.compile(r"\s*Step [0-9]{1,9}: ")
-_ERROR_HERE = re.compile(r"\s*<-- ERROR HERE\s*$")
 # Words that torch.distributed.pipelining writes into cells of a CSV for communication.
 _COMMUNICATION = re.compile(r"[0-9]{1,9}((?:SEND|RECV)_[FB]|UNSHARD|RESHARD|REDUCE_GRAD|WAIT_[A-Z]+(?:_[A-Z]+)*)(?:[0-9]{1,9})?")
 
@@ -244,7 +243,7 @@ def _split_grid(lines: Sequence[tuple[int, str]]) -> Turns:
         step = _STEP.match(line)
         if not step:
             raise InvalidSchedule(f"line {number}, column 1: a line of a grid begins like 'Step 0: ', with a cell for each rank", "ragged")
-        for word in _WORD.finditer(_ERROR_HERE.sub("", line), step.end()):
+        for word in _WORD.finditer(line.rstrip().removesuffix("<-- ERROR HERE"), step.end()):
             rank = columns.get(word.start() - step.end())
             if rank is None:
                 message = f"line {number}, column {word.start() + 1}: {short_repr(word.group())} stands below no rank"

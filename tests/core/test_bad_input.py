@@ -46,7 +46,7 @@ def test_schedule(name: Any, orders: Any) -> None:
 
 words = st.sampled_from([
     "0F0", "0B0", "1F0", "1B0", "0I0", "0W0", "0f0", "F", "٣F٣", "0F99999999999", "device 0:", "device 1:",
-    "\t", " ", "\n", "\r\n", ",", "-",
+    "\t", " ", "\n", "\r\n", ",", "-", "[", "]", "None", "Rank 0", "Step 0: ",
 ])  # fmt: skip
 
 

@@ -276,6 +276,11 @@ def test_what_is_written_is_read_back_equal(costs: Costs) -> None:
     assert Costs.from_csv(io.StringIO(text)) == costs
     as_in_germany = text.replace(",", ";").replace(".", ",")
     assert Costs.from_csv(io.BytesIO(as_in_germany.encode("utf-16"))) == costs
+    rows = [line.split(",") for line in text.splitlines()]
+    for table in (rows, [list(column) for column in zip(*rows, strict=True)]):
+        assert Costs.from_csv(io.StringIO("".join(";".join(row) + "\n" for row in table))) == costs
+        head, *rest = [f"| {' | '.join(row)} |\n" for row in table]
+        assert Costs.from_csv(io.StringIO("".join([head, "|---" * len(table[0]) + "|\n", *rest]))) == costs
 
 
 def test_a_file_says_its_unit_and_its_columns() -> None:
@@ -377,6 +382,6 @@ def test_what_is_no_file_is_refused(tmp_path: Path) -> None:
 
 
 @examples(200)
-@given(st.text(alphabet='timesforwardbck_p2"0123456789.-;#,\n\r\t \ufeff', max_size=200))
-def test_any_text_is_read_or_refused_in_a_sentence(text: str) -> None:
-    outcome(Costs.from_csv, io.StringIO(text), unit="ms")
+@given(st.text(alphabet='timesforwardbck_p2"0123456789.-;#,|\n\r\t \ufeff', max_size=200), st.sampled_from([None, "stage"]))
+def test_any_text_is_read_or_refused_in_a_sentence(text: str, per: str | None) -> None:
+    outcome(Costs.from_csv, io.StringIO(text), unit="ms", per=per)
