@@ -72,9 +72,9 @@ def device_numbers(value: Any, name: str) -> Ints:
     return devices
 
 
-def times_of_pairs(value: Any, name: str) -> Floats:
-    """Return ``value`` as an array of times. Raise an error if ``value`` is something else."""
-    if isinstance(value, np.ndarray) and value.dtype == np.float64 and ((value >= 0) & (value <= LONGEST)).all():
+def array_of_times(value: Any, name: str) -> Floats:
+    """Return ``value`` as an array. Raise an error if ``value`` does not consist of times; the numbers of an array are not checked."""
+    if isinstance(value, np.ndarray) and value.dtype == np.float64:
         return value  # every simulation takes this fast way: no copy
     return times(value, name)
 
@@ -123,6 +123,10 @@ def settings_and_sizes(
     """
     if between is None and all(shape == (1,) for shape in shapes.values()):  # plain numbers, the most frequent case
         return (), None, None
+    if between is None and isinstance(per, str) and all(len(shape) == 1 for shape in shapes.values()):  # no settings: a fast path
+        lengths = {shapes[name][0] for name in PER_PLACE} - {1}
+        if len(lengths) == 1:
+            return (), *((None, lengths.pop()) if per == "microbatch" else (lengths.pop(), None))
     axes = (per,) if isinstance(per, str) else per
     places = enumerate(axes, -len(axes))
     sizes = {axis: _size_of(axis, {name: shapes[name][place] for name in PER_PLACE}, between) for place, axis in places}

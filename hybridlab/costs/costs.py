@@ -9,6 +9,7 @@ import numpy as np
 
 from hybridlab.arrays import Floats, Frozen, Ints, readonly
 from hybridlab.checks import (
+    LONGEST,
     MOST_CELLS,
     counted,
     each_of,
@@ -381,13 +382,16 @@ class Costs(Frozen):
         >>> Costs(forward=1, backward=2, overlap=0.5).together(np.array([1.0]), np.array([4.0]))
         array([4.5])
         """
-        forward, backward = checking.times_of_pairs(forward, "forward"), checking.times_of_pairs(backward, "backward")
+        forward, backward = checking.array_of_times(forward, "forward"), checking.array_of_times(backward, "backward")
         try:
-            together: Floats = forward + backward - self.overlap[..., 0] * np.minimum(forward, backward)
+            both, shorter = forward + backward, np.minimum(forward, backward)
+            together: Floats = both - self.overlap[..., 0] * shorter
         except ValueError:
             shapes = f"{forward.shape} and {backward.shape}"
             message = f"forward and backward must have one time for each pair and the settings {self.batch} of the costs, not {shapes}"
             raise HybridLabError(message, "does-not-fit") from None
+        if not ((shorter >= 0) & (both <= 2 * LONGEST)).all():  # false for NaN too
+            times(forward, "forward"), times(backward, "backward")  # one of the two raises
         return together
 
     def latency(self, sender: Ints, receiver: Ints) -> Floats:
