@@ -246,8 +246,9 @@ def test_published_runs_with_chunks_and_sequence_parallelism_are_near_what_the_p
 # ---- the times of functions ----
 
 
-def test_a_function_gets_each_setting_and_its_times_are_sent() -> None:
+def test_a_function_gets_each_setting_and_its_times_are_sent(monkeypatch: pytest.MonkeyPatch) -> None:
     calls: list[Any] = []
+    sent: list[Any] = []
 
     def mine(*arguments: Any) -> dict[str, float]:
         calls.append(arguments)
@@ -256,7 +257,11 @@ def test_a_function_gets_each_setting_and_its_times_are_sent() -> None:
     explorer = small(own={"mine": mine}, links={"slow": 1e9})
     assert explorer.own["times"] == {"mine": {"matmul": 2, "bubble": 0.125}}
     assert repr(explorer).endswith("slow, FP16, none; mine 2.125 s>")
+    monkeypatch.setattr(type(explorer), "_send", lambda self, message, buffers=None: sent.append(message))
     explorer.set_state({"stages": 2, "microbatches": 4})  # a message from the page
+    assert sent[-1]["state"] == {
+        "own": {"setting": explorer.own["setting"], "times": {"mine": {"matmul": 2, "bubble": 0.25}}, "problems": {}}
+    }
     assert [plan for _, plan, *_ in calls] == [Plan(1, 1, 1, 2, 2, recompute="none"), Plan(1, 2, 1, 2, 8, recompute="none")]
     assert {(model, gpu.name, gpu.network, wire) for model, _, gpu, wire in calls} == {(MODELS["small"], A100_80GB.name, 1e9, FP16)}
     assert explorer.own["setting"] == {name: getattr(explorer, name) for name in ClusterExplorer.SETTING}
