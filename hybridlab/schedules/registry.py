@@ -180,8 +180,8 @@ def register(
     Raises
     ------
     HybridLabError
-        The name is registered already (``duplicate-name``), a text is not a string, the placement is unknown, a number is not a whole number,
-        or a flag is not True or False.
+        The name is registered already (``duplicate-name``), a text is not a string, the placement is unknown, a number is not a whole
+        number, or a flag is not True or False.
     """
     for what, text in {"name": name, "title": title, "summary": summary, "source": source}.items():
         checked_text(text, f"a schedule's {what}")
