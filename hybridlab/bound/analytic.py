@@ -89,10 +89,13 @@ def bounds_at(schedule: Schedule, costs: Costs, capacities: Sequence[Ints]) -> l
     """
     chains = chains_of(schedule, costs)
     saved = _saved_by_pairs(schedule, costs)
-    # one device at a time, because with many chains the sets of all devices do not fit in memory together
-    of_devices = [(sets.least + sets.work).max(axis=0) for sets in _operation_sets(chains, [each.microbatches for each in chains], saved)]
-    of_all = [_chain_bound(chains), *of_devices]
     sets_of_one = [_joined(_operation_sets([chain], [1], saved)) for chain in chains]
+    if len(chains) == 1:
+        of_devices = [(sets_of_one[0].least + chains[0].microbatches * sets_of_one[0].work).max(axis=0)]
+    else:  # one device at a time, because with many chains the sets of all devices do not fit in memory together
+        counts = [chain.microbatches for chain in chains]
+        of_devices = [(sets.least + sets.work).max(axis=0) for sets in _operation_sets(chains, counts, saved)]
+    of_all = [_chain_bound(chains), *of_devices]
     highest = []
     for capacity in capacities:
         bounds = [*of_all, _area_bound(schedule, chains, capacity)]
