@@ -17,7 +17,7 @@ SHOWN = 20  # rows of the HTML form; a reader of a notebook wants to see the nex
 
 
 class Tabular(ABC):
-    """The base class of all tables: sweeps, searches and rankings. A table gives its rows, and inherits its other forms.
+    """The base class of all tables: sweeps, searches, rankings and timelines. A table gives its rows, and inherits its other forms.
 
     A notebook shows a table with its first 20 rows.
 
@@ -41,6 +41,11 @@ class Tabular(ABC):
         """Return the table as CSV text, with a line for each row. A list of values is a JSON list in its cell, and None is an empty cell.
 
         If the table has times in a unit, the last column is ``unit``.
+
+        Raises
+        ------
+        HybridLabError
+            The table is a timeline with several settings (``several-settings``).
         """
         names, rows = self._columns(), self.to_rows()
         if hasattr(self, "unit"):
@@ -53,7 +58,7 @@ class Tabular(ABC):
         Raises
         ------
         HybridLabError
-            pandas is not installed (``not-installed``).
+            pandas is not installed (``not-installed``), or the table is a timeline with several settings (``several-settings``).
         """
         try:
             import pandas  # type: ignore[import-not-found,import-untyped,unused-ignore]
@@ -70,7 +75,7 @@ class Tabular(ABC):
         """Return the sentence above the HTML table. A subclass overrides this."""
         return f"{type(self).__name__}: {counted(len(self.to_rows()), 'row')}"
 
-    def _repr_html_(self) -> str:
+    def _repr_html_(self) -> str | None:
         """Return the table for a notebook: its first 20 rows, and a sentence that says how many rows there are."""
         return html_table(self._caption(), self._columns(), self.to_rows())
 

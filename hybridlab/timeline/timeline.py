@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from hybridlab.arrays import Floats, Frozen, Ints, readonly, unchanging
-from hybridlab.checks import LATEST, in_a_second, numbers, short_repr, unit_of_time
+from hybridlab.checks import LATEST, counted, in_a_second, numbers, short_repr, unit_of_time
 from hybridlab.errors import HybridLabError
 from hybridlab.schedule import KINDS, F, I, Op, Operations, Schedule
 from hybridlab.schedule.text import join_csv
+from hybridlab.tables import Tabular
 from hybridlab.timeline.chrome import OWN, chrome_trace
 from hybridlab.timeline.spans import Spans, require_fitting_spans
 
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Timeline(Frozen):
+class Timeline(Frozen, Tabular):
     """When each operation of a schedule started and ended, simulated or measured.
 
     Parameters
@@ -450,6 +451,13 @@ class Timeline(Frozen):
     def _plain(self, value: Floats) -> Any:
         """Return ``value`` as a float if the timeline has one setting, and as it is if the timeline has several."""
         return float(value) if self.start.ndim == 1 else value
+
+    def _caption(self) -> str:
+        unit = f" {self.unit}" if self.unit else ""
+        return f"{self.schedule.name}, {counted(self.schedule.devices, 'device')}, makespan {self.makespan:g}{unit}"
+
+    def _repr_html_(self) -> str | None:
+        return None if self.start.ndim > 1 else super()._repr_html_()  # a notebook then shows the repr of several settings
 
     def __repr__(self) -> str:
         settings = f", settings {self.start.shape[:-1]}" if self.start.ndim > 1 else f", makespan {self.makespan:g}"

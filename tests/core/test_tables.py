@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from cases import in_turn, refusal
 
-from hybridlab import A100_80GB, Costs, Sweep, Transformer, rank, search, sweep
+from hybridlab import A100_80GB, Costs, Sweep, Transformer, build, hybrid_step, rank, search, simulate, sweep
 from hybridlab.tables import Tabular, html_table
 
 TABLES = {
@@ -90,6 +90,17 @@ def test_a_notebook_shows_a_table_that_a_screen_reader_can_read(name: str) -> No
     assert cells == right * shown
     all_rows = f"The first 20 of {len(rows):,} rows. to_rows(), to_csv() and to_pandas() give all rows."
     assert page.of("p") == ([all_rows] if len(rows) > 20 else [])
+
+
+def test_a_timeline_is_a_table_of_its_operations_and_spans() -> None:
+    step = hybrid_step(build("1f1b", 2, 4), Costs(forward=1, backward=2, unit="s"), 2, ring_step=1).timeline
+    rows = step.to_rows()
+    lines = list(csv.DictReader(io.StringIO(step.to_csv())))
+    assert [(line["op"], float(line["end"]), line["unit"]) for line in lines] == [(row["op"] or "", row["end"], "s") for row in rows]
+    assert len(step.to_pandas()) == len(rows)
+    page = Page(str(step._repr_html_()))
+    assert page.of("caption") == [f"{step.schedule.name}, 4 devices, makespan 17 s"]  # (4 + 1)(1 + 2), and two steps of the ring
+    assert simulate(build("1f1b", 2, 4), Costs(forward=[[1], [2]], backward=2))._repr_html_() is None
 
 
 def test_cells_are_text_and_numbers_are_short() -> None:
