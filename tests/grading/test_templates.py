@@ -156,7 +156,7 @@ def test_a_student_gets_advice_and_a_run_that_does_not_fail(runner: Runner) -> N
     assert "damaged" in runner.read_summary(), "what is no notebook is named, too"
     assert not commands_in(log)
     assert not obeyed_in(runner.read_summary())
-    assert sorted(path.name for path in runner.repository.iterdir()) == ["lab02.ipynb", "lab03; touch hacked.ipynb"]
+    assert sorted(path.name for path in runner.repository.iterdir()) == ["AGENTS.md", "lab02.ipynb", "lab03; touch hacked.ipynb"]
     assert runner.calls.read_text(encoding="utf-8").startswith("pip install ./hybridlab-")
 
 
