@@ -26,10 +26,11 @@ from hybridlab.commands.shared import (
 from hybridlab.costs import Costs
 from hybridlab.course.grading.command_line import json_option, main, print_results, report_errors, with_examples
 from hybridlab.errors import HybridLabError
-from hybridlab.memory import Memory
+from hybridlab.memory import SAME, Memory
 from hybridlab.schedule import Schedule
 from hybridlab.schedules import REGISTRY, build
-from hybridlab.simulation import simulate
+from hybridlab.sheets import text_of
+from hybridlab.simulation import simulate, torch_actions
 
 HEADS = {
     "schedule": "schedule",
@@ -37,9 +38,19 @@ HEADS = {
     "copies": "copies",
     "peak": "peak",
     "makespan": "makespan",
+    "device_span": "span",
     "idle": "idle",
     "messages": "messages",
+    "memory_gb": "GB",
 }
+SPAN = (
+    "span: the longest time from the first start to the last end on one device. A step takes this time if no device waits for the others"
+    " between two steps (Qi et al., arXiv 2401.10241). It is shorter than the makespan for {}."
+)
+LEFT_OUT = (
+    "{} sends and receives of the file are left out: the clock computes the messages from the dependencies. It is not checked whether"
+    " devices wait for each other for ever with the messages of the file: --messages file checks it."
+)
 
 
 @main.command(
@@ -68,7 +79,8 @@ def show_schedules(
     """Show all known schedules at one size, with their memory and their bubble.
 
     The column copies has the copies of the weights, peak the most activations that a device holds, in microbatches, and idle the share of
-    time in which the devices are idle (the bubble). With --activation, the column GB has the memory of the fullest device.
+    time in which the devices are idle (the bubble). The column span has the longest time between the first start and the last end on one
+    device. It is left out if it is the makespan everywhere. With --activation, the column GB has the memory of the fullest device.
     """
     costs, rows, left_out = Costs(**times), [], []
     if weights is not None and activation is None:
@@ -83,8 +95,11 @@ def show_schedules(
             rows.append(_row(build(name, devices, microbatches, number), costs, needs))
     rows.sort(key=lambda row: (row["makespan"], row["peak"]))
     shown = [row | {"idle": f"{row['bubble_ratio']:.1%}"} for row in rows]
-    heads = HEADS | ({} if needs is None else {"memory_gb": "GB"})
-    lines = [text_table(shown, heads), *(f"{each['schedule']} is left out: {each['reason']}" for each in left_out)]
+    shorter = [row["schedule"] for row in rows if row["device_span"] < row["makespan"] * (1 - SAME)]
+    hidden = [*["device_span"] * (not shorter), *["memory_gb"] * (needs is None)]
+    heads = {name: head for name, head in HEADS.items() if name not in hidden}
+    notes = [SPAN.format(", ".join(shorter))] if shorter else []
+    lines = [text_table(shown, heads), *notes, *(f"{each['schedule']} is left out: {each['reason']}" for each in left_out)]
     results = {"devices": devices, "microbatches": microbatches, "times": times, "schedules": rows, "left_out": left_out}
     print_results(results, "\n".join(lines), as_json)
     write_text(table, lambda: csv_of(rows))
@@ -99,6 +114,7 @@ def _row(schedule: Schedule, costs: Costs, needs: Memory | None) -> dict[str, An
         "copies": schedule.copies,
         "peak": float(timeline.peak_activations.max()),
         "makespan": float(timeline.makespan),
+        "device_span": float(timeline.device_span),
         "bubble_ratio": float(timeline.bubble_ratio),
         "messages": int(schedule.messages.sum()),
     }
@@ -113,6 +129,7 @@ def _row(schedule: Schedule, costs: Costs, needs: Memory | None) -> dict[str, An
     epilog=with_examples(
         "simulate orders.csv times.csv",
         "simulate orders.csv times.csv --trace trace.json",
+        "simulate torch.csv times.csv --messages file",
         "simulate orders.csv times.csv --per stage --unit ms --json",
     ),
 )
@@ -120,7 +137,13 @@ def _row(schedule: Schedule, costs: Costs, needs: Memory | None) -> dict[str, An
 @click.argument("times", type=FILE)
 @per_option
 @unit_option
-@click.option("--messages", default="free", show_default=True, help="free, or ordered: a link carries one message at a time, in order.")
+@click.option(
+    "--messages",
+    type=click.Choice(["free", "ordered", "file"]),
+    default="free",
+    show_default=True,
+    help="free; ordered: a link carries one message at a time, in order; or file: the sends and receives in ORDER, which block.",
+)
 @trace_option
 @json_option
 @report_errors
@@ -129,10 +152,16 @@ def simulate_order(order: Path, times: Path, per: str | None, unit: str | None, 
 
     ORDER has a line of operations for each device, as schedule --csv and torch.distributed.pipelining write it. TIMES is as for the command
     rank.
+
+    With --messages file, the sends and receives that torch.distributed.pipelining wrote into ORDER are simulated, too. Each of them waits
+    for the other device. The command says so if devices then wait for each other for ever.
     """
-    costs = costs_in(times, per, unit)
-    timeline = simulate(Schedule.from_csv(readable(order)), costs, messages=messages)
-    about = about_timeline(timeline)
+    costs, text = costs_in(times, per, unit), text_of(readable(order))
+    schedule = Schedule.parse(text)
+    left_out = sum(number for kind, number in schedule.left_out.items() if kind.startswith(("SEND", "RECV")))
+    notes = [LEFT_OUT.format(f"{left_out:,}")] if left_out and messages != "file" else []
+    timeline = simulate(schedule, costs, messages=torch_actions(schedule, text) if messages == "file" else messages)
+    about = about_timeline(timeline) | {"notes": notes}
     rows = [
         {"device": str(device), "busy": float(busy), "idle": float(idle), "peak": float(peak)}
         for device, (busy, idle, peak) in enumerate(zip(about["busy"], about["idle"], about["peak_activations"], strict=True))
@@ -141,4 +170,6 @@ def simulate_order(order: Path, times: Path, per: str | None, unit: str | None, 
     lines = [f"makespan {timeline.makespan:.6g}{unit_text}, idle {timeline.bubble_ratio:.1%}"]
     lines += [text_table(rows, {"device": "device", "busy": f"busy{unit_text and ',' + unit_text}", "idle": "idle", "peak": "peak"})]
     print_results(about, "\n".join(lines), as_json)
+    for note in notes:
+        click.echo(note, err=True)
     write_trace(trace, timeline)

@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -138,16 +138,32 @@ def split_text(text: str) -> Turns:
     Traceback (most recent call last):
     hybridlab.errors.InvalidSchedule: line 1, column 15: '0G0' is not an operation: write ...
     """
-    orders: list[tuple[Turn, ...]] = []
+    return split_words(text, _turn_of_word)
+
+
+def split_words(text: str, read: Callable[[int, re.Match[str]], list[Any]]) -> tuple[tuple[Any, ...], ...]:
+    """Return for each device what ``read`` returns for the words in a text. ``read`` takes the number of the line and the word.
+
+    Raises
+    ------
+    InvalidSchedule
+        The text is empty, or its devices are not in order.
+
+    Examples
+    --------
+    >>> split_words("0F0,0SEND_F0,0B0", lambda line, word: [word.group()])
+    (('0F0', '0SEND_F0', '0B0'),)
+    """
+    orders: list[tuple[Any, ...]] = []
     lines = list(_numbered_lines(text))
     if lines and _RANKS.fullmatch(lines[0][1]):
-        return _split_grid(lines)
+        return _split_grid(lines, read)
     for number, line in lines:
         label = _LABEL.match(line)
         if label and int(label.group(1)) != len(orders):
             message = f"line {number}, column 1: device {len(orders)} must come here, not device {label.group(1)}"
             raise InvalidSchedule(message, "wrong-device-number")
-        orders.append(_split_line(number, line, label.end() if label else 0))
+        orders.append(tuple(each for word in _WORD.finditer(line, label.end() if label else 0) for each in read(number, word)))
     if not orders:
         raise InvalidSchedule("the text is empty: write one line a device, like: device 0: 0F0 0B0", "empty")
     return tuple(orders)
@@ -182,6 +198,15 @@ def turns_in(orders: Any) -> Turns:
     if not all(isinstance(line, str) for line in lines):  # a text consists of texts
         return read_orders([line.split(":")[-1].replace(",", " ").split() if isinstance(line, str) else line for line in lines])
     return split_text("\n".join(lines))
+
+
+def is_communication(word: str) -> bool:
+    """Return whether a word is communication of torch.distributed.pipelining.
+
+    >>> is_communication("0SEND_F1"), is_communication("0F1")
+    (True, False)
+    """
+    return _COMMUNICATION.fullmatch(word) is not None
 
 
 def communication_in(orders: Any) -> dict[str, int]:
@@ -234,11 +259,14 @@ def _without_brackets(line: str) -> str:
     return f"{found.group(1)} {_IDLE.sub('    ', found.group(2))} {found.group(3)}" if found else line
 
 
-def _split_grid(lines: Sequence[tuple[int, str]]) -> Turns:
-    """Return the orders in a grid with a line for each step and a column for each rank. A word begins where its column begins."""
+def _split_grid(lines: Sequence[tuple[int, str]], read: Callable[[int, re.Match[str]], list[Any]]) -> tuple[tuple[Any, ...], ...]:
+    """Return what ``read`` returns for the words of each rank in a grid: a line for each step, and a column for each rank.
+
+    A word begins where its column begins.
+    """
     starts = [found.start() for found in re.finditer("Rank", lines[0][1])]
     columns = {start - starts[0]: rank for rank, start in enumerate(starts)}
-    orders: list[list[Turn]] = [[] for _ in starts]
+    orders: list[list[Any]] = [[] for _ in starts]
     for number, line in lines[1:]:
         step = _STEP.match(line)
         if not step:
@@ -248,18 +276,13 @@ def _split_grid(lines: Sequence[tuple[int, str]]) -> Turns:
             if rank is None:
                 message = f"line {number}, column {word.start() + 1}: {short_repr(word.group())} stands below no rank"
                 raise InvalidSchedule(f"{message}: give the grid with all its spaces", "ragged")
-            orders[rank] += _turn_of_word(number, word)
+            orders[rank] += read(number, word)
     return tuple(map(tuple, orders))
-
-
-def _split_line(number: int, line: str, start: int) -> tuple[Turn, ...]:
-    """Return the turns of one line from column ``start`` on. An error names line and column."""
-    return tuple(turn for word in _WORD.finditer(line, start) for turn in _turn_of_word(number, word))
 
 
 def _turn_of_word(number: int, word: re.Match[str]) -> list[Turn]:
     """Return the turn that a word of line ``number`` names. Communication is no turn."""
-    if _COMMUNICATION.fullmatch(word.group()):
+    if is_communication(word.group()):
         return []
     try:
         return [_parse_turn(word.group())]

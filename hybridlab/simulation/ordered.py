@@ -1,7 +1,8 @@
 """Simulation with messages that keep their order, or block: each device has a list of operations, sends and receives."""
 
+import re
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain, pairwise
 from typing import Any, NamedTuple
 
@@ -11,9 +12,11 @@ from hybridlab.arrays import Floats, readonly
 from hybridlab.checks import counted, each_of, known_name, short_repr
 from hybridlab.costs import Costs
 from hybridlab.errors import Deadlock, HybridLabError, UnsupportedSize
-from hybridlab.schedule import Action, Operations, Problem, Schedule, inputs_from_others, read_actions
+from hybridlab.schedule import Action, Op, Operations, Problem, Schedule, inputs_from_others, read_actions
+from hybridlab.schedule.text import is_communication, split_words
 from hybridlab.simulation.times import latencies, running_times
 
+MESSAGE = re.compile(r"([0-9]{1,9})(SEND|RECV)_([FB])([0-9]{1,9})")  # a word of torch.distributed.pipelining
 MOST_NAMED = 4  # a sentence about a circle names at most this number of devices
 WAITS = {"send": "until device {} receives it", "receive": "until device {} sends it"}
 
@@ -59,6 +62,63 @@ def ordered_actions(schedule: Schedule) -> list[list[str]]:
             lists[home].append(str(Action("send", op, receiver[row])))
             lists[receiver[row]].append(str(Action("receive", op, home)))
     return lists
+
+
+def torch_actions(schedule: Schedule, text: str) -> list[list[str]]:
+    r"""Return the list of actions of each device in a text that torch.distributed.pipelining wrote with sends and receives.
+
+    Parameters
+    ----------
+    schedule : Schedule
+        The schedule that :meth:`Schedule.parse` reads from ``text``.
+    text : str
+        A line of words for each device, such as ``0F0,0SEND_F0,0RECV_B0,0B0``. Words such as UNSHARD are left out.
+
+    Returns
+    -------
+    list of list of str
+        The actions of each device, for ``simulate(..., messages=...)`` and :func:`hybridlab.engines.run_actions`. There, each message
+        blocks.
+
+    Raises
+    ------
+    HybridLabError
+        ``schedule`` is not a Schedule, or has overlapped pairs (``overlapped-pairs``), or it has no operation that sends one of the
+        messages, or none that needs it (``nobody-needs-it``).
+    InvalidSchedule
+        ``text`` is no schedule.
+
+    Examples
+    --------
+    >>> text = "0F0,0SEND_F0,0RECV_B0,0B0\n1RECV_F0,1F0,1B0,1SEND_B0"
+    >>> torch_actions(Schedule.parse(text), text) == ordered_actions(Schedule.parse(text))
+    True
+    """
+    _require_single_operations(schedule)
+    home = dict(zip(map(str, schedule.ops), schedule.device.tolist(), strict=True))
+
+    def read(line: int, word: re.Match[str]) -> list[str]:
+        message = MESSAGE.fullmatch(word.group())
+        if message is None:
+            return [] if is_communication(word.group()) else [str(Action("run", str(Op.parse(word.group()))))]
+        here, kind, microbatch = int(message[1]), message[3], int(message[4])
+        there = here + (1 if (message[2] == "SEND") == (kind == "F") else -1)
+        source, reader = (here, there) if message[2] == "SEND" else (there, here)
+        ends = [_name_in(home, stage, kind, microbatch) for stage in (source, reader)]
+        if None in ends:
+            raise HybridLabError(
+                f"line {line}, column {word.start() + 1}: no operation needs the message {word.group()}", "nobody-needs-it"
+            )
+        op = str(ends[0])
+        return [str(Action("send", op, home[str(ends[1])]) if message[2] == "SEND" else Action("receive", op, home[op]))]
+
+    return [list(actions) for actions in split_words(text, read)]
+
+
+def _name_in(home: Mapping[str, int], stage: int, kind: str, microbatch: int) -> str | None:
+    """Return the name of a forward or a backward in ``home``. A backward can be split. None if there is no such operation."""
+    names = (f"{stage}{each}{microbatch}" for each in ("F" if kind == "F" else "BI"))
+    return next((name for name in names if name in home), None)
 
 
 def run_in_order(schedule: Operations, costs: Costs, messages: Any) -> tuple[Floats, Floats]:

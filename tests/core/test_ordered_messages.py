@@ -13,7 +13,7 @@ from profiles import examples
 from strategies import legal_orders, settings_of, sizes
 
 from hybridlab import REGISTRY, Costs, Deadlock, Schedule, build, simulate
-from hybridlab.simulation import ordered_actions
+from hybridlab.simulation import ordered_actions, torch_actions
 from hybridlab.step import replicate
 
 ONE = Schedule.parse("0F0 0B0\n1F0 1B0")
@@ -34,6 +34,31 @@ def test_messages_in_order_take_the_times_of_the_oracle(name: str, data: st.Data
     assert (timeline.start >= simulate(schedule, setting.costs()).start).all()
     if not together:
         assert ordered_actions(schedule) == lists_in_words(lists)
+        assert torch_actions(schedule, in_words_of_torch(lists)) == lists_in_words(lists)
+
+
+def in_words_of_torch(lists: Lists) -> str:
+    """Return lists of actions as torch.distributed.pipelining writes them. A message is named by the stage that sends or receives it."""
+    lines = []
+    for entries in lists:
+        words = ["0UNSHARD"]
+        for (verb, ((kind, stage, microbatch), *_), _), *_ in entries:
+            reader = stage + 1 if kind == "F" else stage - 1
+            way = "F" if kind == "F" else "B"
+            word = {"run": f"{stage}{kind}", "send": f"{stage}SEND_{way}", "receive": f"{reader}RECV_{way}"}[verb]
+            words.append(f"{word}{microbatch}")
+        lines.append(",".join(words))
+    return "\n".join(lines)
+
+
+def test_messages_of_a_file_of_torch_are_wrong_or_block() -> None:
+    text = "0F0,0SEND_F0,0F1,0SEND_F1,0RECV_B0,0B0,0RECV_B1,0B1\n1RECV_F0,1F0,1B0,1SEND_B0,1RECV_F1,1F1,1B1,1SEND_B1\n"
+    with refusal("deadlock", "device 0 waits at 'send 0F1 to 1' until device 1 receives it; device 1 waits at 'send 1B0 to 0'"):
+        simulate(Schedule.parse(text), uniform(2, 1, 2).costs(), messages=torch_actions(Schedule.parse(text), text))
+    with refusal("nobody-needs-it", "line 2, column 14: no operation needs the message 1SEND_F0"):
+        torch_actions(Schedule.parse(text), "0F0,0SEND_F0\n1RECV_F0,1F0,1SEND_F0")
+    with refusal("overlapped-pairs"):
+        torch_actions(build("dualpipe-v", 2, 4), build("dualpipe-v", 2, 4).to_csv())
 
 
 def drawn_lists(schedule: Schedule, rng: Any) -> Lists:

@@ -151,14 +151,38 @@ def test_schedules_shows_the_whole_registry_with_its_memory_and_bubble(tmp_path:
     for each in found["schedules"]:
         timeline = simulate(build(each["schedule"], 4, 8, each["chunks"]), Costs(forward=2, backward=3, p2p=1))
         assert each["peak"] == timeline.peak_activations.max()
-        assert (each["makespan"], each["bubble_ratio"]) == (timeline.makespan, timeline.bubble_ratio)
+        assert (each["makespan"], each["device_span"]) == (timeline.makespan, timeline.device_span)
+        assert each["bubble_ratio"] == timeline.bubble_ratio
         assert "memory_gb" not in each
     in_bytes = json_of("schedules", "--devices", 4, "--microbatches", 8, "--activation", "2GB", "--weights", "10GB")
     assert {each["schedule"]: each["memory_gb"] for each in in_bytes["schedules"]}["chimera"] == 2 * 10 + 4 * 2
     lines = hybridlab("schedules", "--devices", 3, "--microbatches", 4, "--csv", tmp_path / "all.csv").stdout.splitlines()
-    assert (tmp_path / "all.csv").read_text(encoding="utf-8").startswith("schedule,chunks,copies,peak,makespan,bubble_ratio,messages\n")
-    assert lines[0].split() == ["schedule", "chunks", "copies", "peak", "makespan", "idle", "messages"]
+    assert (
+        (tmp_path / "all.csv")
+        .read_text(encoding="utf-8")
+        .startswith("schedule,chunks,copies,peak,makespan,device_span,bubble_ratio,messages\n")
+    )
     assert any(line.startswith("chimera is left out: chimera needs an even number of devices") for line in lines)
+    lines = hybridlab("schedules", "--devices", 8, "--microbatches", 32).stdout.splitlines()
+    assert lines[0].split() == ["schedule", "chunks", "copies", "peak", "makespan", "span", "idle", "messages"]
+    rows = {line.split()[0]: line.split()[4:6] for line in lines}
+    assert (rows["zb-h1"], rows["zb-h2"]) == (["103", "103"], ["103", "96"])  # 32 x 3: no bubble
+    assert lines[-1].endswith("(Qi et al., arXiv 2401.10241). It is shorter than the makespan for zb-v, zb-h2.")
+
+
+def test_messages_in_a_file_of_torch_are_left_out_with_a_note_or_simulated(times: Path) -> None:
+    whole = "0F0,0SEND_F0,0F1,0SEND_F1,0RECV_B0,0B0,0RECV_B1,0B1\n1RECV_F0,1F0,1RECV_F1,1F1,1B0,1SEND_B0,1B1,1SEND_B1\n"
+    crossed = whole.replace("1RECV_F1,1F1,1B0,1SEND_B0", "1B0,1SEND_B0,1RECV_F1,1F1")
+    times.write_text("time in ms,device 0,device 1\nforward,1,1\nbackward,2,2\np2p,1\n", encoding="utf-8")
+    for text in (whole, crossed):
+        Path("torch.csv").write_text(text, encoding="utf-8")
+        done = hybridlab("simulate", "torch.csv", times)
+        assert done.stderr.startswith("8 sends and receives of the file are left out: ")
+        assert json_of("simulate", "torch.csv", times)["notes"] == [done.stderr.strip()]
+    done = hybridlab("simulate", "torch.csv", times, "--messages", "file")
+    assert (done.exit_code, "device 0 waits at 'send 0F1 to 1'" in done.stderr) == (1, True), done.output
+    found = json_of("simulate", "-", times, "--messages", "file", stdin=whole)
+    assert (found["makespan"], found["notes"]) == (13, [])
 
 
 def test_an_order_of_ones_own_is_simulated(times: Path) -> None:
