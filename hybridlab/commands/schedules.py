@@ -14,6 +14,7 @@ from hybridlab.commands.shared import (
     csv_of,
     per_option,
     readable,
+    require_units,
     table_option,
     text_table,
     times_in,
@@ -85,6 +86,7 @@ def show_schedules(
     costs, rows, left_out = Costs(**times), [], []
     if weights is not None and activation is None:
         raise HybridLabError("--weights needs --activation, such as --activation 1.9GB --weights 20GB", "missing-argument")
+    require_units(activation=activation, weights=weights)
     needs = None if activation is None else Memory(0, activation=activation, weights=0 if weights is None else weights)
     for name, family in REGISTRY.items():
         number = family.fewest_chunks if chunks is None else chunks

@@ -91,11 +91,7 @@ def memory_of(memory: Any, activation: Any, weights: Any) -> Any:
     (4.0, 8000000000.0)
     """
     if activation is not None and memory is not None:
-        named = {"--memory": memory, "--activation": activation, "--weights": weights}
-        amounts = [(name, each) for name, value in named.items() for each in (value if isinstance(value, list) else [value]) if each]
-        bare = next((f"{name} {each:g}" for name, each in amounts if isinstance(each, float)), None)
-        if bare and any(isinstance(each, str) for _, each in amounts):
-            raise HybridLabError(f"{bare} has no unit, but another amount has one: give all of them units, such as 80GB", "no-unit")
+        require_units(memory=memory, activation=activation, weights=weights)
         return Memory(memory, activation=activation, weights=0 if weights is None else weights)
     if memory is None and (activation is not None or weights is not None):
         message = "--activation and --weights need --memory, such as --memory 80GB --activation 1.9GB --weights 20GB"
@@ -105,6 +101,20 @@ def memory_of(memory: Any, activation: Any, weights: Any) -> Any:
         what = f"{texts[0]!r} is no number of microbatches" if texts else "--weights counts bytes"
         raise HybridLabError(f"{what}: memory in bytes needs --activation, such as --memory 80GB --activation 1.9GB", "missing-argument")
     return memory
+
+
+def require_units(**amounts: Any) -> None:
+    """Raise an error if an amount of bytes has no unit. On the command line, 80 can be 80 GB, 80 microbatches or 80 bytes.
+
+    >>> require_units(memory="80GB", activation=1.0, weights=None)
+    Traceback (most recent call last):
+    hybridlab.errors.HybridLabError: --activation 1 has no unit, so it would be bytes: write 1GB for gigabytes, or 1B for bytes
+    """
+    for name, value in amounts.items():
+        for amount in value if isinstance(value, list) else [value]:
+            if isinstance(amount, float) and amount:
+                wrong = f"--{name} {amount:g} has no unit, so it would be bytes"
+                raise HybridLabError(f"{wrong}: write {amount:g}GB for gigabytes, or {amount:g}B for bytes", "no-unit")
 
 
 def given(**options: Any) -> dict[str, Any]:

@@ -28,7 +28,16 @@ from hybridlab.commands.shared import (
     write_trace,
 )
 from hybridlab.costs import Costs
-from hybridlab.course.grading.command_line import DONE, INTERRUPTED, json_option, main, print_results, report_errors, with_examples
+from hybridlab.course.grading.command_line import (
+    DONE,
+    INTERRUPTED,
+    in_options,
+    json_option,
+    main,
+    print_results,
+    report_errors,
+    with_examples,
+)
 from hybridlab.errors import HybridLabError
 from hybridlab.simulation import simulate
 
@@ -104,7 +113,7 @@ def rank_times(
         "notes": found.notes,
         "left_out": [{"schedule": each.name, "chunks": each.chunks, "reason": each.refusal} for each in found.refused],
     }
-    print_results(results, repr(found), as_json)
+    print_results(results, in_options(repr(found)), as_json)
     write_text(table, found.to_csv)
     if picture is not None:
         _draw(found, picture)

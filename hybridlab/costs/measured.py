@@ -180,7 +180,7 @@ def _per_of(heading: SheetRow, given: str | None) -> str:
         raise HybridLabError(f"{message}: leave per out, or correct the line", "conflicting-arguments")
     if given is None and len(stated) != 1 and len(names) > 1:
         message = f"the file does not say whether {short_repr(', '.join(names))} are devices, stages or microbatches"
-        how = "write 'time in ms per stage' into its first cell, or give per='device', 'stage' or 'microbatch' (on the command line, --per)"
+        how = "write 'time in ms per stage' into its first cell, or give per='device', 'stage' or 'microbatch'"
         raise HybridLabError(f"{message}: {how}", "no-per")
     return given or (next(iter(stated)) if len(stated) == 1 else "device")
 
@@ -229,7 +229,7 @@ def _unit_of(heading: SheetRow, lines: Sequence[LineOfTimes], given: str | None)
     unit = stated or given or (next(iter(named)) if len(named) == 1 else "")
     if not unit:
         message = f"the file does not say the unit of its times: its first cell is {short_repr(first)}"
-        how = "write the unit there, or give unit='s', 'ms', 'us' or 'slots' (on the command line, --unit)"
+        how = "write the unit there, or give unit='s', 'ms', 'us' or 'slots'"
         raise HybridLabError(f"{message}, not 'time in ms'; {how}", "no-unit")
     for line in lines:
         if line.unit not in ("", unit) and "slots" in (line.unit, unit):

@@ -72,16 +72,30 @@ def test_an_interrupt_writes_the_best_so_far(times: Path, monkeypatch: pytest.Mo
         (["rank", "times.csv", "--microbatches", 0], "microbatches must be a whole number of at least 1, not 0"),
         (["rank", "times.csv", "--microbatches", 4, "--memory", 0.5], "memory must hold at least 1 microbatch"),
         (["rank", "times.csv", "--microbatches", 4, "--unit", "h"], "unit"),
-        (["rank", "times.csv", "--microbatches", 4, "--unit", "s"], "ms"),
-        (["rank", "times.csv", "--microbatches", 4, "--per", "stage"], "device"),
+        (["rank", "times.csv", "--microbatches", 4, "--unit", "s"], "--unit s contradicts the file"),
+        (["rank", "times.csv", "--microbatches", 4, "--per", "stage"], "leave --per out, or correct the line"),
+        (["rank", "times.csv", "--microbatches", 4, "--held-after", 2], "--held-after is a part of an activation"),
+        (["rank", "bare.csv", "--microbatches", 4, "--per", "device"], "give --unit s, ms, us or slots"),
+        (["rank", "one.csv", "--microbatches", 4, "--per", "device"], "as in --devices 4"),
+        (["trace", "event.json"], "as in --events F=forward_step --events B=backward_step --schedule 1f1b"),
         (["rank", os.fsdecode(b"caf\xe9.csv"), "--microbatches", 4], "caf"),
         (["rank", "times.csv", "--microbatches", 4, "--memory", "80GB"], "memory in bytes needs --activation"),
         (["rank", "times.csv", "--microbatches", 4, "--activation", "1GB"], "--activation and --weights need --memory"),
         (["rank", "times.csv", "--microbatches", 4, "--memory", 4, "--weights", "1GB"], "--weights counts bytes"),
-        (["rank", "times.csv", "--microbatches", 4, "--memory", "80GB", "--activation", 1.9], "--activation 1.9 has no unit"),
+        (
+            ["rank", "times.csv", "--microbatches", 4, "--memory", "80GB", "--activation", "1,1"],
+            "--activation 1 has no unit, so it would be bytes",
+        ),
+        (
+            ["rank", "times.csv", "--microbatches", 4, "--memory", 80, "--activation", "1GB"],
+            "--memory 80 has no unit, so it would be bytes",
+        ),
+        (["rank", "times.csv", "--microbatches", 4, "--memory", 8, "--activation", 1, "--weights", 0], "write 8GB for gigabytes"),
         (["rank", "times.csv", "--microbatches", 4, "--memory", "4,4"], "3 devices"),
         (["schedules", "--devices", 0, "--microbatches", 4], "devices must be a whole number of at least 1"),
         (["schedules", "--devices", 4, "--microbatches", 4, "--weights", "1GB"], "--weights needs --activation"),
+        (["schedules", "--devices", 4, "--microbatches", 4, "--activation", "1,1,1,1"], "--activation 1 has no unit"),
+        (["schedules", "--devices", 4, "--microbatches", 4, "--activation", "1GB", "--weights", 20], "--weights 20 has no unit"),
         (["simulate", "none.csv", "times.csv"], "none.csv"),
         (["simulate", "times.csv", "times.csv"], "line 1, column 1: 'time' is not an operation"),
         (["plan", "--layers", 2, "--hidden", 64, "--heads", 2, "--gpus", 8, "--gpu", "H100"], "did you mean 'H100-SXM5-80GB'"),
@@ -98,6 +112,9 @@ def test_an_interrupt_writes_the_best_so_far(times: Path, monkeypatch: pytest.Mo
 )
 @pytest.mark.usefixtures("times")
 def test_a_wrong_call_is_told_in_a_sentence(arguments: list[object], words: str) -> None:
+    Path("bare.csv").write_text("time,device 0,device 1\nforward,1,2\nbackward,2,4\n", encoding="utf-8")
+    Path("one.csv").write_text("time in ms,time\nforward,1\nbackward,2\n", encoding="utf-8")
+    Path("event.json").write_text('[{"ph": "X", "name": "matmul", "ts": 0, "dur": 1}]', encoding="utf-8")
     done = hybridlab(*arguments)
     assert (done.exit_code, words in done.stderr) == (2, True), done.output
 

@@ -3,6 +3,8 @@
 import contextlib
 import json
 import math
+import re
+import shlex
 import signal
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -18,6 +20,11 @@ from hybridlab.errors import HybridLabError
 DONE, FAILED, USAGE, NO_SANDBOX, NEEDS_PERSON, INTERRUPTED, TERMINATED = 0, 1, 2, 3, 4, 130, 143  # shells use 130 and 143, too
 EXIT_CODES = {"no-sandbox": NO_SANDBOX}  # the exit code for each error code; for all other error codes it is USAGE
 EXIT_CODES |= dict.fromkeys(("gate-failed", "deadlock", "device-failed", "device-gone", "device-hangs", "not-started"), FAILED)
+
+_QUOTES = "'\""
+_QUOTED = re.compile(r"""'[^']*'|"[^"]*\"""")
+# a value of an argument in a sentence: 'device', 'stage' or 'microbatch'; {"F": "forward"}; ("1f1b", 2); 0.5; True
+_VALUE = rf"""(?:{_QUOTED.pattern})(?:(?:, | or )(?:{_QUOTED.pattern}))*|\{{[^{{}}]*\}}|\([^()]*\)|[0-9][0-9.]*(?<!\.)|True|False"""
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print the results as one JSON object. Notes go to standard error.")
 
@@ -56,7 +63,7 @@ def report_errors(command: Callable[..., int | None]) -> Callable[..., None]:
             code = command(*arguments, **named) or DONE
         except HybridLabError as why:
             for line in str(why).splitlines():
-                _tell(for_log(line, 2000))  # more characters than in reports, because the end of an error says what to do
+                _tell(in_options(for_log(line, 2000)))  # more characters than in reports, because the end of an error says what to do
             code = EXIT_CODES.get(why.code or "", USAGE)
         except KeyboardInterrupt:
             _tell("interrupted")
@@ -67,6 +74,50 @@ def report_errors(command: Callable[..., int | None]) -> Callable[..., None]:
         sys.exit(code)
 
     return run
+
+
+def in_options(sentence: str, command: click.Command | None = None) -> str:
+    """Return a sentence of the library with the options of a command in place of the arguments that have the same names.
+
+    Without ``command``, it is the command that runs.
+
+    >>> example = click.Command("example", params=[click.Option(["--per"]), click.Option(["--held-after"]), click.Option(["--events"])])
+    >>> in_options("held_after is 2: take held_after=0.5, or leave per out", example)
+    '--held-after is 2: take --held-after 0.5, or leave --per out'
+    >>> in_options("give per='stage' or 'device', as in rank(costs, per='stage')", example)
+    'give --per stage or device, as in --per stage'
+    >>> in_options('take events={"F": "forward", "B": "backward_step"}, per="stage"', example)
+    'take --events F=forward --events B=backward_step --per stage'
+    """
+    context = click.get_current_context(silent=True)
+    command = command or (context.command if context else None)
+    options = {each.name: each for each in (command.params if command else ()) if isinstance(each, click.Option) and each.name}
+    names = {name: f"--{name.replace('_', '-')}" for name in options}
+    names = {name: text for name, text in names.items() if text in options[name].opts}  # --csv is no argument of the library
+    if not names:
+        return sentence
+
+    def option(found: re.Match[str]) -> str:
+        return _written(options[found[1]], names[found[1]], found[2])
+
+    one = "|".join(names)
+    sentence = re.sub(rf"\b({one})=({_VALUE})", option, sentence)
+    # a bare name can be a word of English, unless it has an underscore
+    sentence = re.sub(rf"(leave |choose (?:one with )?|\b(?=[a-z]+_))({one})\b", lambda found: found[1] + names[found[2]], sentence)
+    sentence = re.sub(r"(--[\w-]+ [^\s,]+), (?=--)", r"\1 ", sentence)
+    return re.sub(r"\b\w+\([^()]*?(--[^()]*)\)", r"\1", sentence)  # rank(costs, --per stage) is no call
+
+
+def _written(option: click.Option, name: str, value: str) -> str:
+    """Return an option with a value that is written as in Python."""
+    if value in ("True", "False"):
+        return name if value == "True" else next(iter(option.secondary_opts), f"no {name}")
+    if value.startswith("{"):
+        return " ".join(f"{name} {kind}={shlex.quote(each)}" for kind, each in re.findall(r"""["'](\w+)["']: ["']([^"']*)["']""", value))
+    if value.startswith("("):
+        first, _, second = value.strip("()").partition(", ")
+        return f"{name} {first.strip(_QUOTES)} --chunks {second}"  # schedule=("1f1b", 2)
+    return f"{name} {value if value[0] not in _QUOTES else _QUOTED.sub(lambda found: shlex.quote(found[0][1:-1]), value)}"
 
 
 def _tell(sentence: str) -> None:
