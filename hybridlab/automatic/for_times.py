@@ -1,11 +1,12 @@
 """The search for a schedule for given times: first the registry, then a greedy scheduler, then local search, then a solver."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
+from hybridlab.arrays import Floats
 from hybridlab.automatic.problem import OrderProblem, problem_of
 from hybridlab.automatic.search import State, search_steps, work_plan
 from hybridlab.bound import lower_bound
@@ -153,10 +154,8 @@ def schedule_for(
     checked_progress(progress)
     messages = known_name(messages, MESSAGES, "order of messages")
     templates = with_links(templates_of(number, count, chunks, true_or_false(split, "split")), costs)
-    capacity = capacity_of(templates[0], count if memory is None else memory) / chunks
-    if held < 1 and memory is not None:  # not rounded down, because parts of activations can fill the rest of the memory
-        capacity = np.minimum(activations_in(memory, number), float(count))
-    problems = [problem_of(template, costs, capacity, held) for template in templates]
+    templates = _usable(templates, lambda each: _capacity(each, memory, held))  # of unlike stages, two can be too much for one device
+    problems = [problem_of(each, costs, _capacity(each, memory, held), held) for each in templates]
     no_solver = _no_solver(problems[0], costs, held, effort)
     plan = work_plan(problems, effort, not no_solver, messages)
     bounds = [float(lower_bound(each, without_pairs(each, costs), alive_in(memory, each, held))) for each in templates]
@@ -167,7 +166,7 @@ def schedule_for(
             state = newer
     except KeyboardInterrupt:
         interrupted = True
-    return _best_schedule(problems, state, costs, no_solver, plan.left_out, interrupted, no_limit(memory, number, count), messages)
+    return _best_schedule(problems, state, costs, no_solver, plan.left_out, interrupted, no_limit(memory, templates, count), messages)
 
 
 def _devices(costs: Any, chunks: Any, devices: Any) -> int:
@@ -206,16 +205,29 @@ def templates_of(devices: int, microbatches: int, chunks: int, split: bool = Tru
 
 def with_links(templates: list[Schedule], costs: Costs) -> list[Schedule]:
     """Return the templates for which the costs have the latency of every message. Raise an error if no template remains."""
+    return _usable(templates, lambda each: latencies(each, costs))  # raises if two devices that exchange messages have no link
+
+
+def _usable(templates: list[Schedule], check: Callable[[Schedule], Any]) -> list[Schedule]:
+    """Return the templates for which ``check`` raises no error. If no template remains, raise the last error."""
     known, fault = [], None
     for template in templates:
         try:
-            latencies(template, costs)  # raises if two devices that exchange messages have no link
+            check(template)
             known.append(template)
         except HybridLabError as why:
             fault = why
     if fault is not None and not known:
         raise fault
     return known
+
+
+def _capacity(template: Schedule, memory: Any, held: float) -> Floats:
+    """Return the largest number of activations of whole devices that each device may hold, shape (devices,)."""
+    if held < 1 and memory is not None:  # not rounded down, because parts of activations can fill the rest of the memory
+        return np.minimum(activations_in(memory, template), float(template.microbatches))
+    capacity: Floats = capacity_of(template, template.microbatches if memory is None else memory) / template.chunks
+    return capacity
 
 
 def _no_solver(problem: OrderProblem, costs: Costs, held: float, effort: float) -> str:
@@ -238,7 +250,7 @@ def alive_in(memory: Any, schedule: Schedule, held_after: float) -> Any:
     """
     if memory is None or held_after == 0:
         return schedule.microbatches
-    return np.minimum(activations_in(memory, schedule.devices, schedule.copies) / held_after, schedule.microbatches)
+    return np.minimum(activations_in(memory, schedule) / held_after, schedule.microbatches)
 
 
 def without_pairs(template: Schedule, costs: Costs) -> Costs:

@@ -17,7 +17,7 @@ from hybridlab.costs import Costs
 from hybridlab.errors import HybridLabError
 from hybridlab.memory import no_limit
 from hybridlab.progress import Progress
-from hybridlab.schedule import Schedule
+from hybridlab.schedule import Schedule, W
 from hybridlab.schedules import REGISTRY, build, known_schedule
 from hybridlab.simulation import simulate
 from hybridlab.tables import Row, Tabular
@@ -100,8 +100,11 @@ class Ranking(Tabular):
         The times.
     held_after : float
         The part of an activation that a device still holds between the input gradient and the weight gradient.
+    split : bool
+        Whether the ranking has schedules that split backwards.
     notes : tuple of str
-        Sentences about the whole ranking: an interrupt, a memory that is no limit, a better schedule with a smaller ``held_after``.
+        Sentences about the whole ranking: an interrupt, a memory that is no limit, a better schedule with a smaller ``held_after``, and
+        what is assumed about unlike devices, microbatches of unlike lengths, and messages without a latency.
     interrupted : bool
         Whether an interrupt (Ctrl-C) has ended the ranking, so that searches or schedules are missing.
     """
@@ -112,6 +115,7 @@ class Ranking(Tabular):
     microbatches: int
     costs: Costs
     held_after: float = 1.0
+    split: bool = True
     notes: tuple[str, ...] = ()
     interrupted: bool = False
 
@@ -147,7 +151,7 @@ class Ranking(Tabular):
         bounded = [
             (each, without_pairs(each, self.costs))
             for chunks in searched
-            for each in with_links(templates_of(self.devices, self.microbatches, chunks), self.costs)
+            for each in with_links(templates_of(self.devices, self.microbatches, chunks, self.split), self.costs)
         ]
         others = (each.schedule for each in self if each.chunks not in searched or each.copies > 1)
         bounded += [(each, self.costs) for each in others if each is not None]
@@ -239,6 +243,7 @@ def rank(
     *,
     devices: int | None = None,
     most_chunks: int = 8,
+    split: bool = True,
     held_after: float = 1.0,
     messages: str = "free",
     seconds: float = 10.0,
@@ -266,6 +271,8 @@ def rank(
         Number of devices. Required if the costs are the same for all devices. For times of each stage, the default is the number of stages.
     most_chunks : int
         The largest number of chunks to try, such as the number of layers on a device.
+    split : bool
+        Whether backwards may be split. With False, schedules that split a backward are left out, and the searches split none.
     held_after : float
         The part of an activation that a device still holds between the input gradient and the weight gradient, as in
         :func:`schedule_for`. If a smaller value would give a shorter schedule, a note of the ranking says so.
@@ -296,14 +303,15 @@ def rank(
     made for these times: zb-v, 2 chunks: the solver was given no time: no order is shorter than 294, and this one takes 303.75, 3.3% more
     made for these times: the solver was given no time: no order is shorter than 299, and this one takes 317.5, 6.2% more
     if your engine frees a part of an activation early, say so: with held_after=0.5 a schedule with 1 chunk takes 317 instead of 317.5
+    the times are of devices. If your stages differ, give times of stages: with several chunks or copies, a device runs other stages
     gpipe is left out: it holds 8 activations on device 0, more than 4
     """
     effort, count = one_time(seconds, "seconds"), whole_number(microbatches, "microbatches")
     most_chunks = whole_number(most_chunks, "most_chunks")
     asked = None if schedules is None else list(_asked(schedules))
-    searched, refused, number = _searches(costs, count, memory, devices, held_after, messages, effort * SEARCHES, progress)
+    searched, refused, number = _searches(costs, count, memory, devices, split, held_after, messages, effort * SEARCHES, progress)
     stopped = any(each.interrupted for each in searched.values())
-    times = _Times(costs, number, count, memory, float(held_after), messages)
+    times = _Times(costs, number, count, memory, split, float(held_after), messages)
     entries = []
     try:
         own_work = (1 - SEARCHES) * effort * WORK
@@ -318,11 +326,12 @@ def rank(
         stopped, held_note = True, ""
     # take the bound of the search: it is for the same operations, and a proof can raise it
     ranked = [
-        replace(each, bound=searched[each.chunks].bound) if each.chunks in searched and each.copies == 1 else each
+        replace(each, bound=min(searched[each.chunks].bound, each.makespan)) if each.chunks in searched and each.copies == 1 else each
         for each in entries
         if not each.refusal
     ]
-    free = no_limit(memory, number, count)
+    fitting = [*searched.values(), *(each.schedule for each in ranked if each.schedule)]
+    free = no_limit(memory, (each for each in fitting if each.copies == 1), count)
     ranked += [
         replace(times.figures(_made_name(each), each, each.bound), summary=each.summary.removesuffix(f"; {free}"))
         for each in searched.values()
@@ -330,9 +339,33 @@ def rank(
     if not ranked:
         raise HybridLabError(f"no schedule fits: {(*refused, *entries)[-1].refusal}", "does-not-fit")
     ranked.sort(key=lambda each: (rounded(each.makespan), rounded(each.peak)))
-    notes = ("an interrupt ended the ranking: this is what was known" if stopped else "", free, held_note)
+    notes = ("an interrupt ended the ranking: this is what was known" if stopped else "", free, held_note, *_assumed(costs, ranked))
     left_out = (*refused, *(each for each in entries if each.refusal))
-    return Ranking(tuple(ranked), left_out, number, count, costs, times.held_after, tuple(filter(None, notes)), stopped)
+    return Ranking(tuple(ranked), left_out, number, count, costs, times.held_after, split, tuple(filter(None, notes)), stopped)
+
+
+def _assumed(costs: Costs, ranked: Sequence[Ranked]) -> Iterator[str]:
+    """Yield a sentence for each assumption about the times that can decide between these schedules."""
+    schedules = [each.schedule for each in ranked if each.schedule is not None]
+    in_order = (tuple(range(schedules[0].devices)),)
+    if costs.devices is not None and _differ(costs, "device") and any(each.paths != in_order for each in schedules):
+        yield (
+            "the times are of devices. If your stages differ, give times of stages: "
+            "with several chunks or copies, a device runs other stages"
+        )
+    if _differ(costs, "microbatch"):
+        yield "the microbatches take unlike times, but in peak and in memory each counts as one activation"
+    if not costs.p2p.any() and costs.p2p_between is None and any(each.chunks > 1 for each in schedules):
+        yield "messages take no time here, so many chunks look free: give a p2p time"
+
+
+def _differ(costs: Costs, place: str) -> bool:
+    """Return whether times differ from one device to another, or from one microbatch to another."""
+    words = (costs.per,) if isinstance(costs.per, str) else costs.per
+    if place not in words:
+        return False
+    axis = words.index(place) - len(words)
+    return any(np.ptp(each, axis=axis).any() for each in (costs.forward, costs.backward, costs.weight_share))
 
 
 def _made_name(made: ScheduleForTimes) -> str:
@@ -341,7 +374,15 @@ def _made_name(made: ScheduleForTimes) -> str:
 
 
 def _searches(
-    costs: Costs, count: int, memory: Any, devices: int | None, held_after: float, messages: str, effort: float, progress: Progress
+    costs: Costs,
+    count: int,
+    memory: Any,
+    devices: int | None,
+    split: bool,
+    held_after: float,
+    messages: str,
+    effort: float,
+    progress: Progress,
 ) -> tuple[dict[int, ScheduleForTimes], list[Ranked], int]:
     """Return what searches with 1 and with 2 chunks find, by the number of chunks, the searches left out, and the number of devices."""
     searched: dict[int, ScheduleForTimes] = {}
@@ -359,6 +400,7 @@ def _searches(
                 memory,
                 chunks=chunks,
                 devices=number,
+                split=split,
                 held_after=held_after,
                 messages=messages,
                 seconds=share * effort,
@@ -397,6 +439,7 @@ class _Times:
     devices: int
     microbatches: int
     memory: Any
+    split: bool
     held_after: float
     messages: str
 
@@ -449,6 +492,8 @@ class _Times:
         if (schedule.devices, schedule.microbatches) != (devices, microbatches):
             sizes = f"{counted(schedule.devices, 'device')} and {counted(schedule.microbatches, 'microbatch')}"
             return refused(f"it has {sizes}, not {devices} and {microbatches}")
+        if not self.split and (schedule.kind == W).any():
+            return refused("it splits backwards, and the ranking is without split backwards")
         if stages not in (None, schedule.stages):
             return refused(f"it has {counted(schedule.stages, 'stage')}, but the times are for {counted(stages or 0, 'stage')}")
         try:
@@ -467,12 +512,13 @@ class _Times:
         timeline = simulate(schedule, self.costs, messages=self.messages)
         if bound is None:
             bound = float(lower_bound(schedule, self.costs, alive_in(self.memory, schedule, self.held_after)))
+            bound = min(bound, timeline.makespan)  # because rounding can raise a bound above the makespan
         peak, messages = float(held_by(schedule, self.held_after).max()), int(schedule.messages.sum())
         return Ranked(name, schedule.chunks, schedule, timeline.makespan, bound, peak, timeline.bubble_ratio, messages)
 
     def note_of_held(self, searched: dict[int, ScheduleForTimes]) -> str:
         """Return a sentence if a smaller ``held_after`` would give shorter schedules than these. Otherwise an empty text."""
-        if self.held_after < 1 or self.memory is None or no_limit(self.memory, self.devices, self.microbatches):
+        if not self.split or self.held_after < 1 or self.memory is None or no_limit(self.memory, searched.values(), self.microbatches):
             return ""
         shorter = []
         for chunks, made in searched.items():

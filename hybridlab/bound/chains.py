@@ -105,7 +105,7 @@ def capacity_of(schedule: Schedule, memory: Any = None) -> Ints:
     if memory is None:
         no_time = np.zeros(schedule.kind.size)  # the peak depends only on the order
         return np.rint(Timeline(schedule, no_time, no_time).peak_activations * schedule.chunks).astype(np.intp)
-    limit = activations_in(memory, schedule.devices, schedule.copies)
+    limit = activations_in(memory, schedule)
     most = schedule.microbatches * schedule.stages
     # the factor 1 + 1e-12 makes 4/3 x 3 chunks give 4 in spite of rounding
     activations: Ints = np.floor(np.minimum(limit, most) * schedule.chunks * (1 + 1e-12)).astype(np.intp)
@@ -134,7 +134,7 @@ def beyond(schedule: Schedule, memory: Any, held_after: float = 1.0) -> str:
     >>> beyond(Schedule.parse("0F0 0F1 0B0 0B1"), memory=1)
     'it holds 2 activations on device 0, more than 1'
     """
-    limit, held = activations_in(memory, schedule.devices, schedule.copies), held_by(schedule, held_after)
+    limit, held = activations_in(memory, schedule), held_by(schedule, held_after)
     over = np.flatnonzero(held > limit * (1 + SAME) + SAME)
     if not over.size:
         return ""

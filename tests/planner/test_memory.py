@@ -35,7 +35,7 @@ def test_equal_memories_give_equal_results(name: str) -> None:
     ask = ASK[name]
     for equal in (
         [3, [3, 3], np.array([3.0, 3.0]), 3.4, Memory("8GB", activation="2GB", weights="2GB")],
-        [[2, 3], Memory(["4 GB", "6.1GB"], activation="2gb"), Memory([6e9, 9e9], activation="2000 MB", weights=["2GB", "3GB"])],
+        [[2, 3], Memory(["4 GB", "6.1GB"], activation="2gb"), Memory([6e9, 8e9], activation="2000 MB", weights=["2GB", "2GB"])],
     ):
         first, *others = map(ask, equal)
         assert all(each == first for each in others)
@@ -76,8 +76,9 @@ def test_amounts(text: Any, nbytes: float) -> None:
         ({"activation": -1}, "negative", "activation"),
         ({"weights": float("inf")}, "not-finite", "weights"),
         ({"weights": "9" * 400 + "GB"}, "not-finite", "weights"),
-        ({"total": [8, 9], "weights": [1, 2, 3]}, "wrong-shape", "lengths [2, 3] must agree"),
-        ({"total": [[8, 9]]}, "wrong-shape", "one amount, or one for each device"),
+        ({"total": [8, 9], "weights": [1, 2, 3]}, "wrong-shape", "the lengths are 2, 1 and 3"),
+        ({"activation": [1, 2], "weights": [1, 2, 3]}, "wrong-shape", "for the same stages"),
+        ({"total": [[8, 9]]}, "wrong-shape", "one amount, or a list of amounts"),
         ({"total": []}, "empty", "total"),
         ({"total": None}, "not-a-number", "total"),
     ],
@@ -92,7 +93,7 @@ def test_a_fraction_of_an_activation_counts_only_where_a_part_can_use_it() -> No
     assert lower_bound(SCHEDULE, COSTS, memory) == lower_bound(SCHEDULE, COSTS, 2)
     folded = build("hanayo", 2, 4, 2)
     assert lower_bound(folded, COSTS, memory) == lower_bound(folded, COSTS, 2.5)
-    assert Memory(0.3, activation=0.1).microbatches() < 3, "rounding takes nothing away: three activations of 0.1 fit in 0.3"
+    assert Memory(0.3, activation=0.1).microbatches(SCHEDULE).max() < 3, "rounding takes nothing away: three activations of 0.1 fit in 0.3"
     assert lower_bound(SCHEDULE, COSTS, Memory(0.3, activation=0.1)) == lower_bound(SCHEDULE, COSTS, 3)
     assert schedule_for(COSTS, 4, Memory(0.3, activation=0.1), seconds=0) == schedule_for(COSTS, 4, 3, seconds=0)
 
@@ -103,6 +104,30 @@ def test_two_copies_of_the_weights_leave_less_room() -> None:
     assert lower_bound(build("1f1b", 4, 8), costs, memory) == lower_bound(build("1f1b", 4, 8), costs, 7)
     with refusal("does-not-fit", "a gap is for a schedule that fits", "it holds 4 activations on device 0", "more than 1 beside 2 copies"):
         optimality_gap(chimera, costs, Memory(70, activation=10, weights=30))
+
+
+@in_turn(
+    "name, stages",
+    [("1f1b", 4), ("chimera", 4), ("dualpipe", 4), ("zb-v", 8), ("dualpipe-v", 8), ("interleaved", 8), ("hanayo", 8)],
+)
+def test_a_device_holds_the_weights_of_the_stages_that_it_runs(name: str, stages: int) -> None:
+    schedule = build(name, 4, 8)
+    weights, activations = [2.0**stage for stage in range(stages)], [1.0 + stage for stage in range(stages)]
+    runs = [sorted({op.stage for op in order}) for order in schedule.orders]  # stage d and stage 3 - d, in two copies of 4 stages
+    held, kept = Memory(1, activation=activations, weights=weights).of_devices(schedule)
+    assert held.tolist() == [sum(weights[stage] for stage in each) for each in runs]
+    assert kept.tolist() == [schedule.chunks * max(activations[stage] for stage in each) for each in runs]
+    alike = Memory(1, activation=[3] * 4, weights=[5] * 4).of_devices(schedule)
+    assert [each.tolist() for each in alike] == [[5 * schedule.copies] * 4, [3] * 4], "alike amounts count as one"
+    with refusal("does-not-fit", f"it has {stages} stages, but weights of the memory: 12 stages"):
+        Memory(1, activation=1, weights=range(12)).of_devices(schedule)
+
+
+def test_the_search_takes_the_placement_that_has_room() -> None:
+    memory = Memory(16, activation=1, weights=[10, 3, 2, 11])  # device 0 of a V holds 21, and the other way round each holds 12 or 14
+    made = schedule_for(Costs(forward=[1, 1], backward=2), 4, memory, chunks=2, seconds=0)
+    assert made.device_of == (0, 1, 0, 1)
+    assert (simulate(made, Costs(forward=1, backward=2)).peak_activations <= [4, 2]).all()
 
 
 def test_a_gap_is_to_the_shortest_order_within_the_memory() -> None:
