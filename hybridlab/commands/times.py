@@ -110,7 +110,7 @@ def rank_times(
         "unit": found.unit,
         "schedules": found.to_rows(),
         "searches": [{"schedule": each.title, "summary": each.summary} for each in found if each.summary],
-        "notes": found.notes,
+        "notes": list(map(in_options, found.notes)),
         "left_out": [{"schedule": each.name, "chunks": each.chunks, "reason": each.refusal} for each in found.refused],
     }
     print_results(results, in_options(repr(found)), as_json)

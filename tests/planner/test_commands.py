@@ -39,6 +39,14 @@ def test_rank_prints_the_table_and_writes_it(times: Path) -> None:
     assert (done.exit_code, done.stdout) == (0, f"{ranking!r}\n")
     assert Path("table.csv").read_text(encoding="utf-8") == ranking.to_csv()
     assert Path("rank.png").read_bytes().startswith(b"\x89PNG")
+    times.write_text(
+        "time in ms,device 0,device 1,device 2,device 3\nforward,10,10,10,10\nbackward,20,20,20,20\nweight_gradient,12,12,12,12\np2p,5\n",
+        encoding="utf-8",
+    )
+    call = ["rank", times, "--microbatches", 12, "--memory", 3, "--seconds", 0, "--most-chunks", 1]
+    (note,) = (each for each in json_of(*call)["notes"] if "frees" in each)
+    assert "say so: with --held-after 0.5 a schedule with 2 chunks takes" in note
+    assert note in hybridlab(*call).stdout
 
 
 @in_turn("chunks", [1, 2])
