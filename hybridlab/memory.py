@@ -208,7 +208,8 @@ def _on_stages(amount: Bytes, name: str, schedule: "Schedule") -> Floats:
         raise HybridLabError(f"{name} of memory must be one amount, or one for each stage, not {values.size}", "wrong-shape")
     if values.size != schedule.stages:
         mine, known = counted(schedule.stages, "stage"), counted(values.size, "stage")
-        raise HybridLabError(f"it has {mine}, but {name} of the memory: {known}; give those of {mine}, or one amount", "does-not-fit")
+        message = f"it has {mine}, but the memory lists {name} for {known}: list {schedule.stages}, or give one amount"
+        raise HybridLabError(message, "does-not-fit")
     return values
 
 

@@ -119,7 +119,7 @@ def test_a_device_holds_the_weights_of_the_stages_that_it_runs(name: str, stages
     assert kept.tolist() == [schedule.chunks * max(activations[stage] for stage in each) for each in runs]
     alike = Memory(1, activation=[3] * 4, weights=[5] * 4).of_devices(schedule)
     assert [each.tolist() for each in alike] == [[5 * schedule.copies] * 4, [3] * 4], "alike amounts count as one"
-    with refusal("does-not-fit", f"it has {stages} stages, but weights of the memory: 12 stages"):
+    with refusal("does-not-fit", f"it has {stages} stages, but the memory lists weights for 12 stages"):
         Memory(1, activation=1, weights=range(12)).of_devices(schedule)
 
 

@@ -210,7 +210,7 @@ def test_weights_belong_to_stages_so_a_v_and_two_copies_hold_others() -> None:
     ranking = rank(Costs(forward=[10] * 4, backward=20, p2p=1), 8, Memory("10GB", activation="0.5GB", weights=weights), seconds=0)
     assert {(each.chunks, each.copies) for each in ranking} == {(1, 1)}
     why = {each.name: each.refusal for each in ranking.refused}
-    assert why["zb-v"] == "it has 8 stages, but weights of the memory: 4 stages; give those of 8 stages, or one amount"
+    assert why["zb-v"] == "it has 8 stages, but the memory lists weights for 4 stages: list 8, or give one amount"
     assert why["dualpipe"].endswith("with 2 copies of the weights it holds 0")
     halves = [3.4, 3.4, 2.3, 2.4, 2.3, 2.4, 3.5, 3.6]  # the same weights in 8 stages
     for total, fits in ((9, True), (7, False)):
