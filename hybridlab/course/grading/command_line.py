@@ -103,7 +103,11 @@ def in_options(sentence: str, command: click.Command | None = None) -> str:
     one = "|".join(names)
     sentence = re.sub(rf"\b({one})=({_VALUE})", option, sentence)
     # a bare name can be a word of English, unless it has an underscore
-    sentence = re.sub(rf"(leave |choose (?:one with )?|\b(?=[a-z]+_))({one})\b", lambda found: found[1] + names[found[2]], sentence)
+    sentence = re.sub(
+        rf"(leave (?=\w+ out)|leave out the argument |choose (?:one with )?|\b(?=[a-z]+_))({one})\b",
+        lambda found: found[1] + names[found[2]],
+        sentence,
+    )
     sentence = re.sub(r"(--[\w-]+ [^\s,]+), (?=--)", r"\1 ", sentence)
     return re.sub(r"\b\w+\([^()\n]*?(--[^()\n]*)\)", r"\1", sentence)  # rank(costs, --per stage) is no call
 
