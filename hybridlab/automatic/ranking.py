@@ -270,7 +270,8 @@ def rank(
     devices : int, optional
         Number of devices. Required if the costs are the same for all devices. For times of each stage, the default is the number of stages.
     most_chunks : int
-        The largest number of chunks to try, such as the number of layers on a device.
+        The largest number of chunks on a device, such as its number of layers. Schedules and searches with more are left out. It does not
+        apply to ``schedules``, nor to times of each stage.
     split : bool
         Whether backwards may be split. With False, schedules that split a backward are left out, and the searches split none.
     held_after : float
@@ -309,7 +310,9 @@ def rank(
     effort, count = one_time(seconds, "seconds"), whole_number(microbatches, "microbatches")
     most_chunks = whole_number(most_chunks, "most_chunks")
     asked = None if schedules is None else list(_asked(schedules))
-    searched, refused, number = _searches(costs, count, memory, devices, split, held_after, messages, effort * SEARCHES, progress)
+    searched, refused, number = _searches(
+        costs, count, memory, devices, most_chunks, split, held_after, messages, effort * SEARCHES, progress
+    )
     stopped = any(each.interrupted for each in searched.values())
     times = _Times(costs, number, count, memory, split, float(held_after), messages)
     entries = []
@@ -378,6 +381,7 @@ def _searches(
     count: int,
     memory: Any,
     devices: int | None,
+    most_chunks: int,
     split: bool,
     held_after: float,
     messages: str,
@@ -391,6 +395,9 @@ def _searches(
     for chunks in (1, 2):
         if any(each.interrupted for each in searched.values()):
             refused.append(Ranked(NAME, chunks, refusal="an interrupt ended the ranking before this search"))
+            break
+        if chunks > most_chunks and not only:
+            refused.append(Ranked(NAME, chunks, refusal=_at_most(most_chunks)))
             break
         try:
             share = 1.0 if only else chunks / 3  # two chunks have twice the operations
@@ -415,6 +422,10 @@ def _searches(
         else:
             searched[chunks], number = found, found.devices  # the number from the costs, if ``devices`` is None
     return searched, refused, number  # type: ignore[return-value]  # a search has found the number if the argument is None
+
+
+def _at_most(most_chunks: int) -> str:
+    return f"the ranking is for at most {counted(most_chunks, 'chunk')} on a device"
 
 
 def _asked(schedules: Any) -> Iterator[tuple[str, int, Schedule | None]]:
@@ -458,6 +469,9 @@ class _Times:
             chunks = family.fewest_chunks
             if self.costs.stages is not None and not family.refusal(self.devices, self.microbatches, self.costs.stages // self.devices):
                 chunks = self.costs.stages // self.devices
+            if chunks > most_chunks and self.costs.stages is None:
+                yield Ranked(name, chunks, refusal=_at_most(most_chunks))
+                continue
             start -= self._work(chunks)
             entry = self._entry_within(start, name, chunks)
             yield entry

@@ -123,6 +123,9 @@ def test_all_numbers_of_chunks_are_timed_and_agree_with_the_closed_form() -> Non
     assert makespans == {chunks: pytest.approx(formulas.interleaved_makespan(4, 8, chunks, 10, 20)) for chunks in range(2, 7)}
     assert {each.chunks for each in ranking if each.name == "hanayo"} == {2, 4, 6}
     assert {each.chunks for each in ranking if each.name == "1f1b"} == {1}
+    plain = rank(Costs(forward=10, backward=20), 8, devices=4, most_chunks=1, seconds=0)
+    assert {each.chunks for each in plain} == {1}, "a device with one layer has no second chunk"
+    assert {each.refusal for each in plain.refused} == {"the ranking is for at most 1 chunk on a device"}
     of_stages = rank(Costs(forward=[1] * 12, backward=2, per="stage"), 8, devices=4, seconds=0)
     assert {each.title for each in of_stages} == {"interleaved, 3 chunks", "looped-bfs, 3 chunks", "interleaved-zb, 3 chunks"}
 
