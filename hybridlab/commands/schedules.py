@@ -4,7 +4,6 @@ from pathlib import Path
 from typing import Any
 
 import click
-import numpy as np
 
 from hybridlab.commands.shared import (
     FILE,
@@ -90,7 +89,7 @@ def show_schedules(
     needs = None if activation is None else Memory(0, activation=activation, weights=0 if weights is None else weights)
     for name, family in REGISTRY.items():
         number = family.fewest_chunks if chunks is None else chunks
-        refusal = family.refusal(devices, microbatches, number)
+        refusal = family.refusal(devices, microbatches, number) or _other_stages(build(name, devices, microbatches, number), needs)
         if refusal:
             left_out.append({"schedule": name, "chunks": number, "reason": refusal})
         else:
@@ -107,6 +106,18 @@ def show_schedules(
     write_text(table, lambda: csv_of(rows))
 
 
+def _other_stages(schedule: Schedule, needs: Memory | None) -> str:
+    """Return the reason why lists of bytes are for other stages than those of ``schedule``. Otherwise an empty text."""
+    try:
+        if needs is not None:
+            needs.of_devices(schedule)
+    except HybridLabError as why:
+        if why.code == "does-not-fit":
+            return str(why)
+        raise
+    return ""
+
+
 def _row(schedule: Schedule, costs: Costs, needs: Memory | None) -> dict[str, Any]:
     """Return the row of a schedule. ``needs`` has the bytes of activations and weights."""
     timeline = simulate(schedule, costs)
@@ -121,8 +132,8 @@ def _row(schedule: Schedule, costs: Costs, needs: Memory | None) -> dict[str, An
         "messages": int(schedule.messages.sum()),
     }
     if needs is not None:
-        held = schedule.copies * np.asarray(needs.weights) + timeline.peak_activations * np.asarray(needs.activation)
-        row["memory_gb"] = float(held.max() / 1e9)
+        weights, activation = needs.of_devices(schedule)
+        row["memory_gb"] = float((weights + timeline.peak_activations * activation).max() / 1e9)
     return row
 
 

@@ -67,10 +67,14 @@ def _number(text: str) -> float | str:
 
 
 activation_option = click.option(
-    "--activation", callback=_amounts, help="The bytes of one microbatch's activations on a device, such as 1.9GB."
+    "--activation",
+    callback=_amounts,
+    help="The bytes of one microbatch's activations on a device, such as 1.9GB, or 2GB,1GB of two stages.",
 )
 weights_option = click.option(
-    "--weights", callback=_amounts, help="The bytes that stay on a device for one copy of its weights, such as 20GB."
+    "--weights",
+    callback=_amounts,
+    help="The bytes that stay on a device for one copy of its weights, such as 20GB, or 30GB,20GB of two stages.",
 )
 memory_options = all_of(
     click.option(

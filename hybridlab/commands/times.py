@@ -41,6 +41,8 @@ from hybridlab.course.grading.command_line import (
 from hybridlab.errors import HybridLabError
 from hybridlab.simulation import simulate
 
+split_option = click.option("--split/--no-split", default=True, show_default=True, help="Whether backwards may be split.")
+
 
 def of_times(command: Callable[..., int]) -> Any:
     """Return a command that reads measured times from a file.
@@ -91,11 +93,12 @@ def of_times(command: Callable[..., int]) -> Any:
     ),
 )
 @click.option("--most-chunks", type=int, help="The most model chunks on a device that are tried, such as its number of layers.")
+@split_option
 @table_option
 @click.option("--plot", "picture", type=FILE, help="Draw time against memory into this file, such as rank.png.")
 @of_times
 def rank_times(
-    costs: Costs, sizes: dict[str, Any], most_chunks: int | None, table: Path | None, picture: Path | None, as_json: bool
+    costs: Costs, sizes: dict[str, Any], most_chunks: int | None, split: bool, table: Path | None, picture: Path | None, as_json: bool
 ) -> int:
     """Rank the known schedules for the measured times in the CSV file TIMES. Also rank schedules made for these times.
 
@@ -103,7 +106,7 @@ def rank_times(
 
     Press Ctrl-C to end the search. The command then prints what it has found.
     """
-    found = rank(costs, **sizes, **given(most_chunks=most_chunks))
+    found = rank(costs, **sizes, split=split, **given(most_chunks=most_chunks))
     results = {
         "devices": found.devices,
         "microbatches": found.microbatches,
@@ -128,7 +131,7 @@ def rank_times(
     ),
 )
 @click.option("--chunks", type=click.IntRange(1, 2), default=1, show_default=True, help="Model chunks on each device.")
-@click.option("--split/--no-split", default=True, show_default=True, help="Whether backwards may be split.")
+@split_option
 @orders_option
 @trace_option
 @of_times

@@ -43,7 +43,7 @@ def test_rank_prints_the_table_and_writes_it(times: Path) -> None:
         "time in ms,device 0,device 1,device 2,device 3\nforward,10,10,10,10\nbackward,20,20,20,20\nweight_gradient,12,12,12,12\np2p,5\n",
         encoding="utf-8",
     )
-    call = ["rank", times, "--microbatches", 12, "--memory", 3, "--seconds", 0, "--most-chunks", 1]
+    call = ["rank", times, "--microbatches", 12, "--memory", 3, "--seconds", 0, "--most-chunks", 2]
     (note,) = (each for each in json_of(*call)["notes"] if "frees" in each)
     assert "say so: with --held-after 0.5 a schedule with 2 chunks takes" in note
     assert note in hybridlab(*call).stdout
@@ -165,8 +165,8 @@ def test_memory_is_counted_as_in_python(options: list[object], memory: Any) -> N
     costs = Costs.from_csv("times.csv")
     found = json_of("schedule", *call, "--held-after", 0.5)
     assert found["makespan"] == schedule_for(costs, 6, memory=memory, seconds=0, held_after=0.5).makespan
-    ranking = rank(costs, 6, memory=memory, seconds=0, most_chunks=1)
-    found = json_of("rank", *call, "--most-chunks", 1)
+    ranking = rank(costs, 6, memory=memory, seconds=0, most_chunks=1, split=False)
+    found = json_of("rank", *call, "--most-chunks", 1, "--no-split")
     assert (found["schedules"], found["notes"]) == (ranking.to_rows(), list(ranking.notes))
 
 
@@ -181,6 +181,11 @@ def test_schedules_shows_the_whole_registry_with_its_memory_and_bubble(tmp_path:
         assert "memory_gb" not in each
     in_bytes = json_of("schedules", "--devices", 4, "--microbatches", 8, "--activation", "2GB", "--weights", "10GB")
     assert {each["schedule"]: each["memory_gb"] for each in in_bytes["schedules"]}["chimera"] == 2 * 10 + 4 * 2
+    of_stages = json_of("schedules", "--devices", 2, "--microbatches", 4, "--activation", "1GB", "--weights", "10GB,2GB")
+    rows = {each["schedule"]: each["memory_gb"] for each in of_stages["schedules"]}
+    assert (rows["1f1b"], rows["chimera"]) == (10 + 2, 10 + 2 + 2)
+    reasons = {each["schedule"]: each["reason"] for each in of_stages["left_out"]}
+    assert reasons["zb-v"] == "it has 4 stages, but the memory lists weights for 2 stages: list 4, or give one amount"
     lines = hybridlab("schedules", "--devices", 3, "--microbatches", 4, "--csv", tmp_path / "all.csv").stdout.splitlines()
     assert (
         (tmp_path / "all.csv")
