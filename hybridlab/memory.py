@@ -119,7 +119,7 @@ class Memory:
         Raises
         ------
         HybridLabError
-            As in :meth:`Memory.of_devices`; or the memory is for another number of devices (``wrong-shape``).
+            As in :meth:`hybridlab.Memory.of_devices`; or the memory is for another number of devices (``wrong-shape``).
 
         Examples
         --------
