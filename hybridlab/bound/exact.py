@@ -263,6 +263,8 @@ def interruptible(work: Callable[[], Result], stop: Callable[[], None]) -> Resul
     thread = Thread(target=run, daemon=True)
     try:
         thread.start()
+        while thread.is_alive():
+            thread.join(0.2)  # not longer: a signal that comes just before a wait begins does not end this wait
         return running.result()
     except BaseException:
         while thread.is_alive():  # several times, because ``stop`` does nothing before the work has begun
