@@ -2,6 +2,7 @@
 
 import gc
 import os
+import signal
 from collections import Counter
 from collections.abc import Generator, Iterator
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -71,6 +72,8 @@ def forbid_skip(report: Report) -> Report:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # a shell starts programs in the background so, and tests interrupt programs
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     missing.torch_must_be_there()
     config.stash[LEFT_OUT], config.stash[COUNTS] = Counter(), {}
 
