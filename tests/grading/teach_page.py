@@ -7,6 +7,7 @@ on their copies. Each block of the page that begins with ````console has command
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -124,8 +125,7 @@ def hand_in(submissions: Path, laptop: Path) -> None:
         copy = start(LAB, submissions / name, name)
         answer(copy, write)
         pack(copy, submissions)
-        copy.unlink()
-        copy.parent.rmdir()
+        shutil.rmtree(copy.parent)  # the packed file is in another folder
     (submissions / "lab02_ben.ipynb").write_bytes((laptop / "lab02_ben.ipynb").read_bytes())
     (submissions / "lab02_ian.ipynb").write_bytes((submissions / "lab02_ana.ipynb").read_bytes())  # a friend's work
     (submissions / "lab02_jo.ipynb").write_bytes((submissions / "lab02_dia.ipynb").read_bytes()[:2000])  # the upload was cut off
