@@ -134,9 +134,9 @@ function render({ model, el }) {
     const plan = make("p", { class: "told plan" });
     const tables = [make("table", { class: "time" }), make("table", { class: "memory" })];
     const own = ownView(data, !model.page, `${id}-own`);
-    const readout = make("div", { class: "readout" }, told, bars.element, own.element);
+    const readout = make("div", { class: "readout" }, told, bars.element);
     const views = make("div", { class: "views" }, readout, plane.element, pinned.element);
-    root.append(fields, views, make("div", { class: "figures" }, ...tables), plan, shareRow(model, SETTING));
+    root.append(fields, views, own.element, make("div", { class: "figures" }, ...tables), plan, shareRow(model, SETTING));
     return { planner: plannerOf(data), controls, bars, plane, told, plan, own, tables };
   };
   // The map of the setting, which stays the same object while its plans stay the same.

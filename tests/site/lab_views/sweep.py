@@ -53,7 +53,7 @@ def is_right(view: Locator, drawn: Drawn) -> None:
     setting, shown = setting_of(view), view.evaluate(SHOWN)
     quantity = drawn.quantities[setting.get("Vertical axis", next(iter(drawn.quantities)))]
     chosen = {column: setting[label] for label, column in drawn.choices.items()}
-    rows = [row for row in drawn.table.rows if all(f"{row[column]:g}" == text for column, text in chosen.items())]
+    rows = [row for row in drawn.table.to_rows() if all(f"{row[column]:g}" == text for column, text in chosen.items())]
     at = float(setting[f"Read at {drawn.x_label}"].split()[0])
     logs = [axis in setting["ticked"] for axis in (drawn.x, quantity)]
     across, up = placed(shown["columns"], logs[0]), placed(shown["rows"], logs[1])
