@@ -135,7 +135,7 @@ LOWEST = """async () => {
   for (const fold of folds) fold.open = true;
   await new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn)));
   const found = [...document.querySelectorAll(".hybridlab-view:has(.picture, .plots)")].map((view) => {
-    const parts = [...view.querySelectorAll(".fields, .tools, .player, .picture, .plots, .map, .told:not(.plan)")]
+    const parts = [...view.querySelectorAll(".fields, .tools, .player, .picture, .plots, .map, .told:not(.plan, .own .told)")]
       .filter((part) => part.checkVisibility());
     const bottom = Math.max(...parts.map((part) => part.getBoundingClientRect().bottom));
     return [view.className, bottom - view.getBoundingClientRect().top];
