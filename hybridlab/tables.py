@@ -103,6 +103,19 @@ def csv_cell(value: Any) -> str:
     return "" if value is None else str(value)
 
 
+def aligned(lines: Sequence[Sequence[str]]) -> list[str]:
+    """Return lines of cells as lines of text with columns. The first column is aligned left, and the others right.
+
+    >>> aligned([["schedule", "peak"], ["gpipe", "8"]])
+    ['schedule  peak', 'gpipe        8']
+    """
+    wide = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    return [
+        "  ".join(cell.rjust(width) if place else cell.ljust(width) for place, (cell, width) in enumerate(zip(line, wide, strict=True)))
+        for line in lines
+    ]
+
+
 def html_table(caption: str, columns: Sequence[str], rows: Sequence[Row]) -> str:
     """Return an HTML table with a caption, heads of columns, and numbers at the right of their cells. Long tables are cut.
 

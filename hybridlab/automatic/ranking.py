@@ -20,7 +20,7 @@ from hybridlab.progress import Progress
 from hybridlab.schedule import Schedule, W
 from hybridlab.schedules import REGISTRY, build, known_schedule
 from hybridlab.simulation import simulate
-from hybridlab.tables import Row, Tabular
+from hybridlab.tables import Row, Tabular, aligned
 
 if TYPE_CHECKING:
     from hybridlab.plot import Picture
@@ -210,13 +210,8 @@ class Ranking(Tabular):
             ]
             for each, row in zip(self, self.to_rows(), strict=True)
         ]
-        wide = [max(map(len, column)) for column in zip(heads, *lines, strict=True)]
-        table = [
-            "  ".join(cell.rjust(width) if place else cell.ljust(width) for place, (cell, width) in enumerate(zip(line, wide, strict=True)))
-            for line in [heads, *lines]
-        ]
         searches = [f"{each.title}: {each.summary}" for each in self if each.summary]
-        return "\n".join([*table, *searches, *self.notes, *self._left_out()])
+        return "\n".join([*aligned([heads, *lines]), *searches, *self.notes, *self._left_out()])
 
     def _left_out(self) -> list[str]:
         """Return a sentence for each name with schedules that are left out. It has the reason for the smallest number of chunks."""

@@ -11,7 +11,7 @@ import click
 from hybridlab.costs import Costs
 from hybridlab.errors import HybridLabError
 from hybridlab.memory import Memory
-from hybridlab.tables import csv_text
+from hybridlab.tables import aligned, csv_text
 from hybridlab.timeline import Timeline
 
 FILE = click.Path(path_type=Path)
@@ -187,11 +187,7 @@ def text_table(rows: Sequence[Mapping[str, Any]], heads: Mapping[str, str]) -> s
     gpipe        8
     """
     lines = [list(heads.values()), *([_cell(row[name]) for name in heads] for row in rows)]
-    wide = [max(map(len, column)) for column in zip(*lines, strict=True)]
-    return "\n".join(
-        "  ".join(cell.rjust(width) if place else cell.ljust(width) for place, (cell, width) in enumerate(zip(line, wide, strict=True)))
-        for line in lines
-    )
+    return "\n".join(aligned(lines))
 
 
 def _cell(value: Any) -> str:
