@@ -1,4 +1,4 @@
-// A film of timelines: one schedule after the other fills in, while the bubble ratio and the memory are counted in a table.
+// A film of timelines: one schedule after the other fills in, while the bubble ratio and the memory are counted above it.
 
 import { pipelineOf } from "./orders.js";
 import { playerOf } from "./player.js";
@@ -15,23 +15,24 @@ function timelinesOf({ schedules, devices, microbatches, costs, unit, kinds }) {
   return timelines;
 }
 
-// The table of figures; `show(times)` tells what holds at a time of each timeline.
-function figuresTable(timelines) {
-  const unit = timelines[0].unit ? `, ${timelines[0].unit}` : "";
-  const heads = ["Schedule", `Time${unit}`, "Bubble ratio", "Most activations on a device"];
-  const cells = timelines.map(() => [1, 2, 3].map(() => make("td")));
-  const rows = timelines.map(({ title }, place) => make("tr", {}, make("th", { scope: "row" }, title), ...cells[place]));
-  const head = make("tr", {}, ...heads.map((text) => make("th", { scope: "col" }, text)));
-  const show = (times) => {
+// The heads of the panels: a name, and the figures up to a time. `show(times)` tells what holds at a time of each timeline.
+function headsOf(timelines) {
+  const words = [timelines[0].unit ? `time, ${timelines[0].unit}` : "time", "bubble ratio", "most activations on a device"];
+  const figures = timelines.map(() => words.map(() => make("b")));
+  timelines.forEach((timeline, place) => {
+    const counts = words.map((word, each) => make("span", {}, `${word} `, figures[place][each]));
+    timeline.head = make("p", { class: "title" }, make("strong", {}, timeline.title), ...counts);
+  });
+  return (times) => {
     timelines.forEach((timeline, place) => {
       const { bubble, most } = figuresUntil(timeline, times[place]);
       const texts = times[place] > 0 ? [number(Number(times[place].toFixed(1))), bubble.toFixed(3), number(most)] : ["", "", ""];
-      texts.forEach((text, column) => {
-        if (cells[place][column].textContent !== text) cells[place][column].textContent = text;
+      texts.forEach((text, each) => {
+        if (figures[place][each].textContent !== text) figures[place][each].textContent = text;
       });
+      timeline.head.classList.toggle("begun", times[place] > 0);
     });
   };
-  return { element: make("table", {}, make("thead", {}, head), make("tbody", {}, ...rows)), show };
 }
 
 // Starts the film once, when half of it is in sight; for readers who want no motion, never.
@@ -54,11 +55,11 @@ function render({ model, el }) {
     const begins = lengths.map((_, place) => lengths.slice(0, place).reduce((sum, each) => sum + each, 0));
     const end = begins.at(-1) + lengths.at(-1);
     const timesAt = (time) => lengths.map((length, place) => Math.min(Math.max(time - begins[place], 0), length));
-    const picture = pictureOf(id, () => {});
-    const table = figuresTable(timelines);
+    const picture = pictureOf(id, () => {}, true);
+    const tell = headsOf(timelines);
     const player = playerOf(`${id}-time`, "Time", (time) => {
       picture.moveTime(timesAt(time));
-      table.show(timesAt(time));
+      tell(timesAt(time));
     });
     const told = (time) => {
       const place = begins.findLastIndex((begin) => begin < time || begin === 0);
@@ -66,14 +67,18 @@ function render({ model, el }) {
     };
     const events = sorted(timelines.flatMap(({ ops }, place) => ops.flatMap((op) => [begins[place] + op.start, begins[place] + op.end])));
     const kinds = new Set(timelines.flatMap(({ ops }) => ops.map(({ kind }) => kind)));
-    const legend = make("ul", { class: "legend" }, ...kindSamples(timelines[0].kinds, (kind) => kinds.has(kind)), idleSample());
+    const samples = [...kindSamples(timelines[0].kinds, (kind) => kinds.has(kind)), idleSample()];
+    const legend = make("ul", { class: "legend" }, ...samples, make("li", {}, timelines[0].sizes));
     const spoken = make("p", { class: "unseen" }, timelines.map(summary).join(" "));
-    root.append(player.element, table.element, picture.element, legend, picture.told, spoken);
+    root.append(player.element, picture.element, legend, picture.told, spoken);
     picture.draw(timelines);
     player.show({ end, events, told });
     const leave = startInSight(picture.element, player);
+    const finish = () => player.go(end); // paper shows the end
+    addEventListener("beforeprint", finish);
     return () => {
       leave();
+      removeEventListener("beforeprint", finish);
       player.pause();
       picture.stop();
     };

@@ -8,15 +8,15 @@ import {
 import { waitingWords } from "./timeline_words.js";
 import { make, poolOf, setAll } from "./view.js";
 
-// What all panels of a picture share: the width of a unit of time, heights in px, the rule for labels.
-export function frameOf(timelines, width, zoom) {
+// What all panels of a picture share: the width of a unit of time, heights in px, the rule for labels. `low` asks for low rows.
+export function frameOf(timelines, width, zoom, low = false) {
   const drawn = timelines.filter((timeline) => !timeline.refusal);
   const span = most(drawn.map((timeline) => timeline.makespan));
   const room = Math.max(width - LABELS - LEFT - RIGHT, 120);
   const pixels = Math.min(room * zoom, Math.max(WIDEST, room));
   const rows = drawn.reduce((sum, timeline) => sum + timeline.devices, 0);
   const pairs = drawn.some((timeline) => timeline.ops.some((op) => op.partner));
-  const [bar, memory, gap] = pairs ? [26, 10, 5] : rows > 8 ? [16, 8, 4] : rows > 4 ? [18, 9, 4] : [26, 16, 8];
+  const [bar, memory, gap] = pairs ? [26, 10, 5] : low ? [14, 6, 3] : rows > 8 ? [16, 8, 4] : rows > 4 ? [18, 9, 4] : [26, 16, 8];
   const top = most(drawn.flatMap((timeline) => timeline.peak)) || 1;
   const scale = span > 0 ? pixels / span : 0; // px for a unit of time
   const label = labelled(drawn.flatMap((timeline) => timeline.ops), scale);
@@ -248,4 +248,4 @@ export function arrowTo(op, frame) {
   return make("g", { class: "arrow", "aria-hidden": "true" }, line, ...ends);
 }
 
-export const titleOf = (timeline) => make("p", { class: "title" }, make("strong", {}, timeline.title), `, ${timeline.sizes}`);
+export const titleOf = ({ title, sizes, head }) => head ?? make("p", { class: "title" }, make("strong", {}, title), `, ${sizes}`);

@@ -23,11 +23,11 @@ def film(alone: Alone) -> Locator:
 
 
 def rows(view: Locator) -> list[list[str]]:
-    return [row.locator("td").all_text_contents() for row in view.locator("tbody tr").all()]
+    return [head.locator("b").all_text_contents() for head in view.locator(".title").all()]
 
 
 def counted(run: Timeline, time: float) -> list[str]:
-    """Return the row of the table for a timeline that is cut off at a time."""
+    """Return the figures above a timeline that is cut off at a time."""
     if time == 0:
         return ["", "", ""]
     busy = np.clip(run.end, 0, time) - np.clip(run.start, 0, time)
@@ -56,6 +56,22 @@ def the_figures_are_counted_along(view: Locator) -> None:
         assert rows(view) == wanted, time
 
 
+def a_schedule_that_has_not_begun_waits_for_nothing(view: Locator) -> None:
+    view.locator("input[id$=-time]").evaluate("(each) => { each.value = 40; each.dispatchEvent(new Event('input', { bubbles: true })); }")
+    told = """(panel) => [...panel.querySelectorAll('.waits, .peak, .cursor, span')]
+      .filter((each) => each.checkVisibility({ visibilityProperty: true })).map((each) => each.textContent)"""
+    *begun, ahead = (panel.evaluate(told) for panel in view.locator(".panel").all())
+    assert ahead == ["time"], "the name of the axis"
+    assert "waits for 1B0" in begun[1]
+
+
+def paper_shows_the_end(view: Locator) -> None:
+    view.locator("input[id$=-time]").press("Home")
+    view.page.pdf()
+    assert [row[0] for row in rows(view)] == ["33", "33", "27"]
+    assert [veil.is_visible() for veil in view.locator(".veil").all()] == [False] * 3
+
+
 def it_begins_by_itself_and_can_be_stopped(view: Locator) -> None:
     view.page.emulate_media(reduced_motion="no-preference")
     view.page.reload()
@@ -70,7 +86,7 @@ def it_is_played_to_the_end(view: Locator) -> None:
     view.page.emulate_media(reduced_motion="no-preference")
     view.get_by_label("Speed").select_option("4")
     view.get_by_role("button", name="Play").click()
-    expect(view.locator("tbody tr").last.locator("td").first).to_have_text("27")
+    expect(view.locator(".title").last.locator("b").first).to_have_text("27")
     expect(view.get_by_role("button", name="Play")).to_be_visible()
 
 
@@ -78,7 +94,7 @@ def without_motion_a_pause_ends_the_jumps(view: Locator) -> None:
     view.get_by_label("Speed").select_option("4")
     view.locator("input[id$=-time]").press("Home")
     view.get_by_role("button", name="Play").click()
-    expect(view.locator("tbody tr").first.locator("td").first).not_to_have_text("")
+    expect(view.locator(".title").first.locator("b").first).not_to_have_text("")
     view.get_by_role("button", name="Pause").click()
     stopped = rows(view)
     view.page.evaluate("new Promise((passed) => setTimeout(passed, 600))")  # four times as long as between two events
@@ -113,6 +129,8 @@ def test_a_film(alone: Alone) -> None:
     questions = (
         the_figures_are_counted_along,
         without_motion_the_finished_picture_stands_there,
+        a_schedule_that_has_not_begun_waits_for_nothing,
+        paper_shows_the_end,
         it_begins_by_itself_and_can_be_stopped,
         it_is_played_to_the_end,
         without_motion_a_pause_ends_the_jumps,
