@@ -6,6 +6,7 @@
 #   make kernel         runs the quick tests of the core (less than a minute)
 #   make check          runs every check: these in full, the book, the site in a browser, the wheel
 #   make book           builds the site into _build/html
+#   make poster         draws the poster of all schedules, one A2 page as PDF and SVG, into _build/poster
 #   make serve          shows the built site at http://localhost:8000 (make PORT=... serve for another)
 #   make setup-torch    adds torch to .venv, for the tests that need it
 #   make torch-check    runs these tests alone
@@ -55,7 +56,7 @@ ROOMS = $(if $(ROOM),tests/$(ROOM))
 STAGES := MAKE="$(MAKE)" $(BIN)/python tests/stages.py
 
 .PHONY: setup setup-torch lab test kernel check lint types unit unit-full torch-check labs-check book book-check site-check wheel-check
-.PHONY: outside mutants serve bench labs-refresh clean
+.PHONY: outside mutants poster serve bench labs-refresh clean
 .NOTPARALLEL:
 
 setup: $(STAMP)
@@ -126,6 +127,10 @@ site-check: book-check $(NPM_PACKAGES)
 # installs the wheel alone into a fresh environment, with numpy from the index that pip asks
 wheel-check: $(STAMP)
 	@$(BIN)/python tests/book/wheel_alone.py build dist && $(BIN)/python tests/book/wheel_alone.py try dist/hybridlab-*.whl
+
+poster: $(STAMP)
+	@PYTHONPATH=book/_ext $(BIN)/python -m gallery.poster _build/poster
+	@echo "The poster is in _build/poster"
 
 book: book-check
 	@echo "The site is in _build/html; open _build/html/index.html, or run make serve"

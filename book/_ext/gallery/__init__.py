@@ -2,18 +2,22 @@
 
 Before `book/gallery.md` is read, Markdown replaces `{{ size }}`, `{{ findings }}`, `{{ cards }}`, `{{ table }}` and `{{ schedules }}`.
 Sphinx then treats the headings, the cells that draw the figures and the links to the glossary as on any other page.
+The poster that the page offers is written when the site is built.
 """
 
 from __future__ import annotations
 
 import re
+import shutil
 from itertools import groupby
 from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from docutils import nodes
+from kept import folder
 
+from gallery import poster
 from gallery.cards import cards
 from gallery.entries import QUANTITIES, entries
 from gallery.sections import heading, section
@@ -65,8 +69,20 @@ def add_style(app: Sphinx, pagename: str, *_: object) -> None:
         app.add_js_file("gallery.js", loading_method="defer")
 
 
+def write_poster(app: Sphinx, failed: Exception | None) -> None:
+    """Write the poster into the site. It is drawn once for the present sources."""
+    if failed or app.builder.format != "html":
+        return
+    drawn = folder() / "poster"
+    if not all((drawn / name).exists() for name in poster.FILES):
+        poster.write_files(drawn)
+    for name in poster.FILES:
+        shutil.copyfile(drawn / name, Path(app.outdir) / "_static" / name)
+
+
 def setup(app: Sphinx) -> dict[str, bool]:
     app.connect("source-read", read_page)
     app.connect("doctree-read", own_anchors, priority=100)  # before Sphinx collects the table of contents
     app.connect("html-page-context", add_style)
+    app.connect("build-finished", write_poster)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
