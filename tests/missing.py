@@ -124,9 +124,8 @@ def needed(item: pytest.Item) -> Iterator[str]:
     """Yield a sentence for each thing that a test needs and that is missing."""
     for mark in item.iter_markers("needs"):
         yield from (TOOLS[name].missing for name in mark.args if not here(name))
-    torch = torch_installed()
     for mark in item.iter_markers("torch"):
-        if torch is None:
+        if (torch := torch_installed()) is None:
             yield "torch is not installed (make setup-torch)"
         elif torch < numbered(mark.kwargs.get("since", "2.13")):
             yield "the installed torch is too old (make setup-torch)"

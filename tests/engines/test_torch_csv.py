@@ -2,17 +2,18 @@
 
 from functools import cache
 from importlib import import_module
+from itertools import product
 from typing import Any
 
 import pytest
+from cases import in_turn
 
 from hybridlab import Schedule, build
 
 pytestmark = pytest.mark.torch
 IN_TORCH = ("gpipe", "1f1b", "interleaved", "looped-bfs", "zb-h1", "interleaved-zb", "zb-v", "dualpipe-v")
 SIZES = [(2, 4), (4, 8)]
-each_schedule = pytest.mark.parametrize("name", IN_TORCH)
-each_size = pytest.mark.parametrize("size", SIZES)
+each_schedule = in_turn("name, size", product(IN_TORCH, SIZES))  # in one test, so that one process imports torch
 
 
 @cache
@@ -39,7 +40,6 @@ def with_communication(schedule: Schedule) -> dict[int, list[Any]]:
     return added
 
 
-@each_size
 @each_schedule
 def test_torch_reads_our_csv_and_we_read_it_back(name: str, size: tuple[int, int]) -> None:
     schedule = build(name, *size)
@@ -53,7 +53,6 @@ def test_torch_reads_our_csv_and_we_read_it_back(name: str, size: tuple[int, int
         assert Schedule.parse(text, name=name) == schedule
 
 
-@each_size
 @each_schedule
 def test_we_read_what_torch_has_added_communication_to(name: str, size: tuple[int, int]) -> None:
     schedule = build(name, *size)
@@ -78,7 +77,7 @@ def test_every_word_of_torch_is_an_operation_or_left_out() -> None:
     assert set(Schedule.parse(f"{words},0F0,0B0").left_out) | set("FBIW") == kinds
 
 
-@each_size
+@in_turn("size", SIZES)
 def test_zb_v_as_torch_makes_it_is_read(size: tuple[int, int]) -> None:
     """Its order may differ from ours, but it has the same operations on the same devices."""
     ranks, microbatches = size

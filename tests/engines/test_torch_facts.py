@@ -10,7 +10,7 @@ from torch_start import ROOT, run_once, run_ranks
 
 from hybridlab import REGISTRY, Costs, InvalidSchedule, Schedule, build, simulate
 
-pytestmark = pytest.mark.torch
+pytestmark = [pytest.mark.torch, pytest.mark.slow]
 
 PAGE = torch_page.cells()
 CLASSES: dict[str, str] = PAGE["CLASSES"]  # the class in torch of each schedule that has one

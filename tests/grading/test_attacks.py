@@ -5,7 +5,6 @@ import os
 import resource
 import socket
 import time
-from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -17,16 +16,14 @@ from grading_worlds import World, cell, cheapest, honest_cells, in_time, lab_spe
 from hybridlab.course.checking.checking import check_with
 from hybridlab.course.grading import marking
 from hybridlab.course.grading.marks import TaskMark
-from hybridlab.course.grading.session import Ended, Session
+from hybridlab.course.grading.session import Session
 
 pytestmark = pytest.mark.needs("bwrap")
 SECRET = "a-secret-of-the-grader"  # noqa: S105 - of the tests
 MOST_GROWTH = 250_000  # KB by which the grader's memory may grow at most in one attack
-# what is tried in the quick tests: some of each kind
-QUICK = {"patched-checker", "copied-cells", "judges-imported", "poisoned-exceptions", "forged-reply-of-run", "forged-types"}
-QUICK |= {"equal-to-everything", "pickles", "workflow-commands", "exit", "endless-loop", "memory-in-one-piece", "files-in-memory"}
-QUICK |= {"full-disk", "written-outside", "connection", "datagrams", "fork-bomb", "background-thread", "namespaces", "raised-limits"}
-QUICK |= {"empty-rows", "long-names"}
+# what is tried in the quick tests: one of each kind
+QUICK = {"copied-cells", "judges-imported", "forged-reply-of-run", "workflow-commands", "exit"}
+QUICK |= {"memory-in-one-piece", "written-outside", "connection", "background-thread", "raised-limits"}
 ON_ARRAYS = (
     "changed-arguments",
     "close-to-everything",
@@ -52,8 +49,8 @@ def cases() -> Iterator[Any]:
     """Yield each attack with the lab on which it is tried."""
     for lab, names, quick in (
         ("lab02", tuple(ATTACKS), QUICK),
-        ("lab05", ON_ARRAYS, {"forged-reply-of-call"}),
-        ("lab07", ON_HANDLES, {"kept-handles", "named-arguments", "kept-by-the-grader"}),
+        ("lab05", ON_ARRAYS, set()),
+        ("lab07", ON_HANDLES, {"kept-handles"}),
         ("lab08", ON_THREADS, set()),
     ):
         for name in names:
@@ -128,9 +125,8 @@ def test_an_attack_earns_what_its_honest_part_earns(
     assert grown < MOST_GROWTH, f"the grader has taken {grown:,} KB more"
 
 
-def test_the_quick_tests_try_some_attacks_of_each_kind() -> None:
-    tried = Counter(ATTACKS[name].on for name in QUICK)
-    assert {attack.on for attack in ATTACKS.values() if tried[attack.on] < 2} == set()
+def test_the_quick_tests_try_an_attack_of_each_kind() -> None:
+    assert {attack.on for attack in ATTACKS.values()} == {ATTACKS[name].on for name in QUICK}
     assert set(ATTACKS) >= {*ON_ARRAYS, *ON_HANDLES, *ON_THREADS, *SPENT}
 
 
@@ -178,15 +174,6 @@ def test_the_cell_that_stuffs_the_pipe_is_left_out_and_not_the_next_one(world: W
     stuffs = ATTACKS["forged-reply-of-run"].cells(lab_spec("lab02"), honest_cells("lab02"))[-1]
     answers = honest_cells("lab02", ["lab02.t2", "lab02.t3"])
     assert world.earned([stuffs, *answers], "lab02") == {"lab02.t2": 2.0, "lab02.t3": 2.0}
-
-
-def test_the_grader_does_not_wait_for_a_worker_that_reads_nothing(world: World) -> None:
-    cells = ATTACKS["unread-pipe"].cells(lab_spec("lab02"), [])
-    session = world.open("bare")
-    session.run(cells[0].source, "code cell 1")
-    with pytest.raises(Ended, match="broke off"):
-        in_time(lambda: session.run(cells[1].source, "code cell 2"))
-    assert not session.alive
 
 
 def test_an_answer_that_breaks_a_judge_costs_its_own_task_alone(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
