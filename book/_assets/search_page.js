@@ -3,7 +3,8 @@
 (() => {
   const LENGTH = 220; // characters of a quotation
   const TO_MARK = "sphinx_highlight_terms"; // where Sphinx leaves the words that the next page marks
-  const GROUPS = ["Glossary", "Labs", "Pages", "Library"];
+  const GROUPS = ["Sections", "Glossary", "Labs", "Pages", "Library"];
+  const ASKING = "how what where when which why who do does did can could should i my me we you your".split(" "); // words of a question
   const stem = (word) => new Stemmer().stemWord(word);
   const compact = (text) => text.toLowerCase().replace(/[^\p{Letter}\p{Number}]/gu, "");
   const make = (tag, ...content) => {
@@ -53,6 +54,27 @@
     return near.sort(([, one], [, other]) => other - one)[0]?.[0] ?? word;
   }
 
+  // "allreduce" means "all-reduce", which more pages have.
+  function hyphened(word, texts) {
+    const spelled = new Map();
+    let alone = 0;
+    for (const sections of Object.values(texts.pages)) {
+      for (const [each] of sections.flat().join(" ").toLowerCase().matchAll(/\p{Letter}+(?:-\p{Letter}+)*/gu)) {
+        if (each === word) alone++;
+        else if (each.includes("-") && compact(each) === word) spelled.set(each, (spelled.get(each) ?? 0) + 1);
+      }
+    }
+    const [most, count] = [...spelled].sort(([, one], [, other]) => other - one)[0] ?? [word, 0];
+    return count > alone ? most : word;
+  }
+
+  // The words that say what is looked for: a question also has others, such as "how" and "does".
+  function asking(query) {
+    const words = query.toLowerCase().split(/\s+/).filter(Boolean);
+    const said = words.filter((word) => !ASKING.includes(word));
+    return (said.some((word) => splitQuery(word).some((part) => !stopwords.includes(part))) ? said : words).join(" ");
+  }
+
   // --- what is found ---
 
   function foundTerms(query, words, { terms }) {
@@ -66,6 +88,22 @@
     };
     const found = terms.map(([title, address, text]) => ({ title, address, text, group: "Glossary", rank: rank(title) })).filter((each) => each.rank);
     return found.sort((one, other) => other.rank - one.rank);
+  }
+
+  // The sections whose titles have all words, if these are three or more: they answer a question.
+  function foundSections(words, texts) {
+    if (words.length < 3) return [];
+    const { alltitles, docnames, titles } = Search._index;
+    const has = (title) => {
+      const stems = splitQuery(title.toLowerCase()).map(stem);
+      return words.every((word) => stems.includes(stem(word)));
+    };
+    const places = Object.entries(alltitles).flatMap(([title, found]) => (has(title) ? found.map(([page, anchor]) => [title, page, anchor]) : []));
+    return places.filter(([, , anchor]) => anchor && !anchor.startsWith("term-")).map(([title, page, anchor]) => {
+      const address = `${docnames[page]}.html`;
+      const pieces = (texts.pages[address] ?? []).filter(([name]) => name === anchor);
+      return { title: `${plain(title)} (${plain(titles[page])})`, address: `${address}#${anchor}`, group: "Sections", pieces };
+    });
   }
 
   const groupOf = (page, descr) => (descr || page === "book/api" ? "Library" : page.startsWith("labs/") ? "Labs" : "Pages");
@@ -161,11 +199,12 @@
     out.replaceChildren(status);
     const texts = await loaded();
     const known = indexed();
-    const given = splitQuery(query.toLowerCase()).filter((word) => !stopwords.includes(word));
+    const said = asking(query).split(" ").map((word) => hyphened(word, texts)).join(" ");
+    const given = splitQuery(said).filter((word) => !stopwords.includes(word));
     const changed = given.map((word) => [word, meant(word, known, texts)]).filter(([word, other]) => word !== other);
-    const asked = changed.reduce((text, [word, other]) => text.replaceAll(word, other), query.toLowerCase());
+    const asked = changed.reduce((text, [word, other]) => text.replaceAll(word, other), said);
     const words = splitQuery(asked).filter((word) => !stopwords.includes(word));
-    const found = [...foundTerms(asked, words, texts), ...foundPages(asked, words, texts)];
+    const found = [...foundSections(words, texts), ...foundTerms(asked, words, texts), ...foundPages(asked, words, texts)];
     markIn(out, localStorage.getItem(TO_MARK) ?? "");
     const groups = GROUPS.map((name) => [name, found.filter((entry) => entry.group === name)]).filter(([, entries]) => entries.length);
     status.replaceChildren(...told(changed.length ? asked : query, changed, groups));

@@ -12,9 +12,17 @@ from html.parser import HTMLParser
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from docutils import nodes
+
 if TYPE_CHECKING:
     from sphinx.application import Sphinx
 
+# words by which readers look for a page, and which the page does not have
+ALSO = {
+    "book/start": "setup, installation, duration, colab",
+    "book/your_times": "upload, spreadsheet, excel",
+    "book/your_trace": "upload, profile, profiler",
+}
 NOT_QUOTED = {"script", "style", "noscript", "svg", "nav", "pre", "select", "button", "h1", "h2", "h3", "h4", "h5", "h6"}
 NOT_QUOTED_CLASSES = {"headerlink", "collapsed", "expanded", "sig"}  # links to a place, titles of folded code, signatures
 BLOCKS = {"p", "li", "div", "td", "th", "tr", "dt", "dd", "br", "section", "summary", "figcaption", "caption", "label", "small"}
@@ -98,6 +106,12 @@ def texts_script(pages: Mapping[str, str]) -> str:
     return f"window.searchTexts = {json.dumps({'pages': sections, 'terms': terms}, ensure_ascii=False, separators=(',', ':'))};\n"
 
 
+def add_words(app: Sphinx, document: nodes.document) -> None:
+    """Add the other words of a page, which Sphinx then finds it by."""
+    if words := ALSO.get(app.env.docname):
+        document.insert(0, nodes.meta(name="keywords", content=words))
+
+
 def add_script(app: Sphinx, pagename: str, templatename: str, context: dict[str, Any], doctree: Any) -> None:
     """Add the script and the style that draw the results of a search."""
     if pagename == "search":
@@ -115,6 +129,7 @@ def write_texts(app: Sphinx, failed: Exception | None) -> None:
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
+    app.connect("doctree-read", add_words)
     app.connect("html-page-context", add_script)
     app.connect("build-finished", write_texts)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -69,6 +69,13 @@ def one_typing_error_is_forgiven_and_told(page: Page) -> None:
     assert page.get_by_role("status").inner_text().startswith(f"Found for “{right}”: ")
 
 
+def readers_find_what_they_ask_for(page: Page) -> None:
+    """In their own words: written together, in a whole question, in words that the page itself does not have."""
+    for words, wanted in (("ring allreduce", "labs/lab04_ring.html"), ("upload csv", "book/your_times.html")):
+        assert wanted in addresses(search(page, words)), words
+    assert addresses(search(page, "how long does a lab take"))[0] == "book/start.html#how-long-a-lab-takes"
+
+
 def of_two_words_only_the_wrong_one_is_replaced(page: Page) -> None:
     assert "found for “bubble memory”" in search(page, "buble memory").get_by_role("status").inner_text()
 
@@ -140,6 +147,7 @@ QUESTIONS = (
     labs_come_before_other_pages_and_the_library_comes_last,
     a_lab_with_the_word_in_its_title_comes_before_the_others,
     one_typing_error_is_forgiven_and_told,
+    readers_find_what_they_ask_for,
     of_two_words_only_the_wrong_one_is_replaced,
     two_typing_errors_are_too_many,
     words_that_no_page_has_find_nothing,
