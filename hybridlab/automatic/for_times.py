@@ -56,6 +56,11 @@ class ScheduleForTimes(Schedule):
     def __init__(self, *_: Any, **__: Any) -> None:
         raise HybridLabError("only schedule_for makes such a schedule: take Schedule, and simulate for its makespan", "wrong-type")
 
+    @classmethod
+    def from_slots(cls, *_: Any, **__: Any) -> Schedule:
+        """Raise the error of every call: this method of Schedule would not call ``__init__``."""
+        return cls()
+
     @property
     def gap(self) -> float:
         """The relative distance to the bound, makespan / bound - 1."""

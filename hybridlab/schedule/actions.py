@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from hybridlab.checks import short_repr
+from hybridlab.checks import each_of, short_repr
 from hybridlab.errors import HybridLabError
 from hybridlab.schedule.schedule import Schedule
 
@@ -65,10 +65,17 @@ def read_actions(text: Any) -> tuple[Action, ...]:
 def written_actions(actions: Iterable[Action]) -> str:
     """Return the text of one entry of a rank's list.
 
+    Raises
+    ------
+    HybridLabError
+        ``actions`` is no list (``not-a-list``).
+
+    Examples
+    --------
     >>> written_actions([Action("send", "1F2", 2), Action("receive", "2B0", 2)])
     'send 1F2 to 2 and receive 2B0 from 2'
     """
-    return AND.join(map(str, actions))
+    return AND.join(map(str, each_of(actions, "the actions of an entry are a list of Action")))
 
 
 def _read_action(text: Any) -> Action:

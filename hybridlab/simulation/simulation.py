@@ -7,11 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from hybridlab.checks import MOST_CELLS, each_of, short_repr
+from hybridlab.checks import MOST_CELLS, each_of
 from hybridlab.costs import Costs
 from hybridlab.errors import HybridLabError
 from hybridlab.schedule import Operations
 from hybridlab.simulation.loops import all_settings, one_by_one, row_by_row
+from hybridlab.simulation.times import require_schedule_and_costs
 from hybridlab.timeline import Timeline, computed_timeline
 
 
@@ -151,9 +152,7 @@ def _is_wide(schedule: Operations) -> bool:
 def _require_runs(runs: list[Any]) -> None:
     """Raise if an entry is not a pair of a schedule and costs, if shapes of settings differ, or if the arrays do not fit in memory."""
     for run in runs:
-        if not isinstance(run, tuple) or len(run) != 2 or not isinstance(run[0], Operations) or not isinstance(run[1], Costs):
-            message = " and ".join(map(short_repr, run)) if isinstance(run, tuple) else short_repr(run)
-            raise HybridLabError(f"simulate takes a Schedule and Costs, not {message}", "wrong-type")
+        require_schedule_and_costs(*run if isinstance(run, tuple) else (run,))
     shapes = {costs.batch for _, costs in runs}
     if len(shapes) > 1:
         raise HybridLabError(f"schedules in one pass need costs whose settings have the same shape, not {sorted(shapes)}", "does-not-fit")

@@ -1,16 +1,37 @@
 """The time that each operation takes, and the latency of the message that it waits for."""
 
+from typing import Any
+
 import numpy as np
 
 from hybridlab.arrays import Floats, Ints
+from hybridlab.checks import short_repr
 from hybridlab.costs import Costs
 from hybridlab.errors import HybridLabError
 from hybridlab.schedule import Operations
 
 
+def require_schedule_and_costs(*given: Any) -> None:
+    """Raise an error if this is not a schedule and costs.
+
+    >>> require_schedule_and_costs("1f1b", 2)
+    Traceback (most recent call last):
+    hybridlab.errors.HybridLabError: a simulation takes a Schedule and Costs, not '1f1b' and 2
+    """
+    if len(given) != 2 or not isinstance(given[0], Operations) or not isinstance(given[1], Costs):
+        raise HybridLabError(f"a simulation takes a Schedule and Costs, not {' and '.join(map(short_repr, given))}", "wrong-type")
+
+
 def durations(schedule: Operations, costs: Costs) -> Floats:
     r"""Return how long each operation takes if it runs alone, not in an overlapped pair; shape (settings..., operations).
 
+    Raises
+    ------
+    HybridLabError
+        As in :func:`times_by_place`.
+
+    Examples
+    --------
     >>> from hybridlab.schedule import Schedule
     >>> durations(Schedule.parse("0F0 0B0\n1F0 1B0"), Costs(forward=[1, 3], backward=[2, 6]))
     array([1., 2., 3., 6.])
@@ -22,6 +43,13 @@ def durations(schedule: Operations, costs: Costs) -> Floats:
 def running_times(schedule: Operations, costs: Costs) -> Floats:
     r"""Return how long each operation runs, shape (settings..., operations). Both operations of an overlapped pair have the pair's time.
 
+    Raises
+    ------
+    HybridLabError
+        As in :func:`times_by_place`.
+
+    Examples
+    --------
     >>> from hybridlab.schedule import Schedule
     >>> running_times(Schedule.parse("0F0 (0F1;0B0) 0B1"), Costs(forward=1, backward=2, overlap=0.5))
     array([1. , 2.5, 2.5, 2. ])
@@ -43,8 +71,9 @@ def times_by_place(schedule: Operations, costs: Costs) -> tuple[Floats, Ints]:
     Raises
     ------
     HybridLabError
-        The costs are for another number of devices, stages or microbatches.
+        The arguments are not a schedule and costs, or the costs are for another number of devices, stages or microbatches.
     """
+    require_schedule_and_costs(schedule, costs)
     if costs.per == "device":
         return costs.table(schedule.devices, schedule.chunks), schedule.device
     if costs.devices not in (None, schedule.devices) and costs.p2p_between is not None:
@@ -73,6 +102,13 @@ def times_by_use(schedule: Operations, costs: Costs) -> tuple[Floats, Ints]:
 def latencies(schedule: Operations, costs: Costs) -> Floats:
     r"""Return the latency of the message that each operation needs, shape (settings..., operations). 0 if it needs no message.
 
+    Raises
+    ------
+    HybridLabError
+        The arguments are not a schedule and costs, or two devices that exchange messages have no link.
+
+    Examples
+    --------
     >>> from hybridlab.schedule import Schedule
     >>> latencies(Schedule.parse("0F0 0B0\n1F0 1B0"), Costs(forward=1, backward=2, p2p=0.5))
     array([0. , 0.5, 0.5, 0. ])
@@ -86,6 +122,7 @@ def latencies_by_link(schedule: Operations, costs: Costs) -> tuple[Floats, Ints]
 
     Link 0 has latency 0. It stands for operations that need no message.
     """
+    require_schedule_and_costs(schedule, costs)
     crosses = schedule.crosses
     if costs.p2p_between is None:
         table = np.zeros((2, *costs.batch))

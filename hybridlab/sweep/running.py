@@ -135,7 +135,8 @@ def _run_elsewhere(work: Sequence[Job], executor: Workers) -> Steps:
             yield place, refusal
     finally:
         for future in waiting.values():
-            future.cancel()
+            if hasattr(future, "cancel"):  # the futures of some executors have no such method, and the sweep is refused then
+                future.cancel()
 
 
 def _wait_for_next(done: "SimpleQueue[tuple[int, Any]]") -> tuple[int, Any]:

@@ -22,7 +22,7 @@ from hybridlab.course.comparisons import compared
 from hybridlab.training import Network
 
 MODULES = ["automatic", "bound", "collectives", "formulas", "hardware", "planner", "plot", "schedules", "step", "timeline", "training"]
-MODULES += ["engines", "course.claims", "course.comparisons", "course.published"]
+MODULES += ["schedule", "simulation", "engines", "course.claims", "course.comparisons", "course.published"]
 ELSEWHERE = {  # these work for seconds, or tests of their own give them junk; Python's Enum reads the arguments of Kind
     "rank", "schedule_for", "optimum", "optimality_gap", "sweep", "search", "accuracy_check", "train", "train_alone", "threads", "check",
     "Kind", "digits", "int8_law", "timeline", "compare", "TrainingWork", "run", "longest_pause", "predict_and_measure",

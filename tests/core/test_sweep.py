@@ -665,7 +665,7 @@ def test_an_executor_whose_futures_cannot_tell_their_end_is_refused() -> None:
 
     class Submits:
         def submit(self, function: Any, *arguments: Any) -> Any:
-            return types.SimpleNamespace(result=lambda: function(*arguments), cancel=lambda: None)
+            return types.SimpleNamespace(result=lambda: function(*arguments))  # and no cancel, either
 
     with refusal("wrong-type", "Submits", "add_done_callback", "SlurmClusterExecutor"):
         sweep("gpipe", GRID, executor=Submits())

@@ -59,7 +59,8 @@ def test_a_field_that_a_page_cannot_write_is_refused(sentence: str) -> None:
     [
         ({"hint": "not {valu}"}, "unknown-name"), ({"hint": lambda value: "no"}, "not-text"), ({"hint": "{open(value)}"}, "unknown-name"),
         ({"mistakes": [(lambda value: True, "a", "b")]}, "not-text"), ({"mistakes": [("value < most", "a", "b")]}, "unknown-name"),
-        ({"mistakes": [(3, "a", lambda value: "b")]}, "not-text"),
+        ({"mistakes": [(3, "a", lambda value: "b")]}, "not-text"), ({"mistakes": [(3, 4, "b")]}, "not-text"),
+        ({"mistakes": 3}, "not-a-list"), ({"mistakes": [(3, "a")]}, "wrong-type"), ({"mistakes": [3]}, "wrong-type"),
         ({"mistakes": [(3, "a", "{least}")], "given": {"most": 3}}, "unknown-name"),
     ],
 )  # fmt: skip

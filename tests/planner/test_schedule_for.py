@@ -364,9 +364,13 @@ def test_costs_of_stages_are_those_of_chunks() -> None:
 
 
 def test_only_a_search_makes_a_schedule_for_times() -> None:
-    for junk_orders in ("0F0 0B0", [["0F0", "0B0"]]):
+    for make in (
+        lambda: ScheduleForTimes.parse("0F0 0B0"),
+        lambda: ScheduleForTimes.parse([["0F0", "0B0"]]),
+        lambda: ScheduleForTimes.from_slots("", [[[0]], [[1]]], device_of=[0]),
+    ):
         with pytest.raises(HybridLabError, match="only schedule_for makes such a schedule"):
-            ScheduleForTimes.parse(junk_orders)
+            make()
     made = schedule_for(EXAMPLE, 2, devices=2, seconds=0)
     again = pickle.loads(pickle.dumps(made))  # noqa: S301 - our own bytes
     assert (again, again.makespan, again.summary) == (made, made.makespan, made.summary)

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from hybridlab.checks import counted, known_name, short_repr
+from hybridlab.checks import counted, each_of, known_name, short_repr
 from hybridlab.course.checking.answers import Numbers, near, require_text
 from hybridlab.errors import HybridLabError
 
@@ -267,8 +267,13 @@ def require_sentence(sentence: Any, known: Sequence[str]) -> None:
 
 
 def require_mistakes(mistakes: Iterable[Mistake], known: Sequence[str]) -> None:
-    """Raise an error if a rule of a known mistake is not a text, or if a rule or a sentence uses a name that is not in ``known``."""
-    for wrong_value, _, sentence in mistakes:
+    """Raise an error if a known mistake is no triple of value, code and sentence, or uses a name that is not in ``known``."""
+    wanted = "known mistakes are a list of triples such as (3, 'too-small', 'not {value} ms')"
+    for mistake in each_of(mistakes, wanted):
+        if not isinstance(mistake, tuple) or len(mistake) != 3:
+            raise HybridLabError(f"{wanted}, not {short_repr(mistake)}", "wrong-type")
+        wrong_value, code, sentence = mistake
+        require_text(code, "the code of a known mistake", "too-small")
         if isinstance(wrong_value, str) or callable(wrong_value):
             require_names(parsed(require_text(wrong_value, "a rule about an answer", "value < truth")), known)
         require_sentence(sentence, known)
