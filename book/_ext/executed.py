@@ -30,10 +30,12 @@ EVERYWHERE_THE_SAME = {
     "HYBRIDLAB_PARTS": os.devnull,  # a lab uses the library's parts, even if somebody has built theirs beside it
 }
 
-# the kernel returns each figure as SVG beside the stored PNG, for the book (book/_ext/page_figures.py)
-FIGURES_AS_SVG = (
+# The kernel returns each figure as SVG beside the stored PNG, for the book (book/_ext/page_figures.py), and each widget as one output
+# with all its forms (hybridlab/widgets/still.py shows two outputs to a reader).
+ALL_FORMS = (
     "get_ipython().display_formatter.formatters['image/svg+xml']"
-    ".for_type_by_name('hybridlab.plot.picture', 'Picture', lambda figure: figure.svg())"
+    ".for_type_by_name('hybridlab.plot.picture', 'Picture', lambda figure: figure.svg()); "
+    "get_ipython().display_formatter.ipython_display_formatter.enabled = False"
 )
 
 
@@ -89,7 +91,7 @@ def run(path: Path, lab: NotebookNode) -> tuple[NotebookNode, float]:
     where = {"metadata": {"path": str(path.parent)}}
     try:
         client = NotebookClient(fresh, timeout=SECONDS_A_CELL, kernel_name="python3", resources=where, record_timing=False)
-        client.extra_arguments = [f"--IPKernelApp.exec_lines={FIGURES_AS_SVG}"]
+        client.extra_arguments = [f"--IPKernelApp.exec_lines={ALL_FORMS}"]
         asyncio.run(
             client.async_execute(env=os.environ | EVERYWHERE_THE_SAME)
         )  # asyncio.run closes its event loop: client.execute() leaves one open in each thread

@@ -6,55 +6,38 @@ the scripts of Thebe from all pages: this book has no cells to run on a server, 
 """
 
 import json
-import re
-from html import escape
 from typing import Any
 
 from docutils import nodes
-from myst_nb.sphinx_ import NbMetadataCollector
 from sphinx.application import Sphinx
 from sphinx.config import Config
 from sphinx.transforms.post_transforms import SphinxPostTransform
 
 VIEW = "application/vnd.jupyter.widget-view+json"
+STILL = ("image/svg+xml", "text/html")  # a widget has one of them
 STATE = "application/vnd.jupyter.widget-state+json"
 AFTER_STATES = 600  # myst_nb adds the states to a page at priority 500
 LONG_TEXTS = ("_esm", "_css")  # the script and the style sheet of a widget
-MODEL = re.compile(r'"model_id":\s*"(\w+)"')
+# A page in a frame of another page shows one view. It is hidden until live_widgets.js has taken everything else away.
+HIDE = 'if (location.hash.startsWith("#embed")) document.documentElement.style.visibility = "hidden";'
 NO_SCRIPTS = "JavaScript, which is switched off in this browser."
-WIDGET = f'<p class="live-widget-note">This widget needs {NO_SCRIPTS} What it shows, in words: <code>{{}}</code></p>'
-BET = f'<p>{{}}</p>{{}}<p class="live-widget-note">Write your bet down before you read on: to keep it, this page needs {NO_SCRIPTS}</p>'
-LOOK_BACK = "<p>{}</p><details><summary>Show the answer</summary><p>{}</p></details>"
+WIDGET = f'<p class="live-widget-note">To use this widget, a page needs {NO_SCRIPTS}</p>'
+BET = f'<p class="live-widget-note">Write your bet down before you read on: to keep it, this page needs {NO_SCRIPTS}</p>'
 
 
 class SayWithoutScripts(SphinxPostTransform):
-    """Put below each widget what browsers show that run no scripts."""
+    """Put below each widget what browsers show that run no scripts: its still picture, or its still words."""
 
-    default_priority = 3  # before myst_nb keeps only one form of an output and drops its text
+    default_priority = 3  # before myst_nb keeps only one form of an output and drops the others
 
     def run(self, **kwargs: Any) -> None:
-        _, script = NbMetadataCollector.get_js_files(self.env, self.env.docname).get("ipywidgets_state", (None, {"body": '{"state": {}}'}))
-        states = {id_: entry["state"] for id_, entry in json.loads(script["body"])["state"].items()}
         for bundle in list(self.document.findall(nodes.container)):
             forms = {form["mime_type"]: form for form in bundle.children} if bundle.get("nb_element") == "mime_bundle" else {}
             if VIEW in forms:
-                text = forms["text/plain"].astext() if "text/plain" in forms else "nothing"
-                model = MODEL.search(forms[VIEW].astext())
-                words = in_words(states.get(model[1], {}) if model else {}, text)
-                forms[VIEW] += nodes.raw("", f"<noscript>{words}</noscript>", format="html")
-
-
-def in_words(state: dict[str, Any], text: str) -> str:
-    """Return a widget as HTML without scripts: the question and the choices of a bet, the answer of a look back, else the text."""
-    if "question" not in state:
-        return WIDGET.format(escape(text))
-    question, unit = escape(state["question"]), escape(state["unit"])
-    if "truth" in state:
-        answer = f"{escape(str(state['truth']))} {unit}".strip()
-        return LOOK_BACK.format(question, f"The answer: {answer}. {escape(state['why'])}".strip())
-    choices = "".join(f"<li>{escape(each)}</li>" for each in state["choices"])
-    number = f"The answer is a number ({unit})." if unit else "The answer is a number."
-    return BET.format(question, f"<ul>{choices}</ul>" if choices else f"<p>{number}</p>")
+                # page_figures has put the picture into the page as HTML
+                still = [each.astext() for form in STILL if form in forms for each in forms[form].findall(nodes.raw)]
+                bet = forms["text/plain"].astext().startswith("<Bet ") if "text/plain" in forms else False
+                forms[VIEW] += nodes.raw("", f"<noscript>{''.join(still)}{BET if bet else WIDGET}</noscript>", format="html")
 
 
 def each_text_once(states: dict[str, Any]) -> None:
@@ -74,6 +57,8 @@ def lighten_states(app: Sphinx, pagename: str, templatename: str, context: dict[
             each_text_once(states["state"])
             body = json.dumps(states, separators=(",", ":")).replace("</", r"<\/")
             context["script_files"][place] = type(script)(script.filename, priority=script.priority, **{**script.attributes, "body": body})
+            context["script_files"].insert(0, type(script)(None, body=HIDE))
+            return  # a page has one script with states
 
 
 def without_thebe(app: Sphinx, config: Config) -> None:

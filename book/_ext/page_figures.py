@@ -51,7 +51,8 @@ def on_page(svg: str, alt: str, prefix: str) -> str:
     ``alt`` is its description. ``prefix`` is unique to the figure on its page: the names in the SVG begin with it.
     """
     root = ET.fromstring(svg)  # noqa: S314 - our own figure
-    for part in (f"{SVG}metadata", f"{DEFS}[{SVG}style]"):  # the rule of this style would hold for the whole page
+    # the title is the alternative text, which `alt` says, too; the rule of the style would hold for the whole page
+    for part in (f"{SVG}metadata", f"{SVG}title", f"{DEFS}[{SVG}style]"):
         for child in root.findall(part):
             root.remove(child)
     flatten(root)
@@ -151,7 +152,8 @@ def put_in(app: Sphinx, doctree: nodes.document) -> None:
     for image in list(doctree.findall(nodes.image)):
         if image["uri"].endswith(".svg"):
             svg = Path(app.srcdir, image["uri"].lstrip("/")).read_text(encoding="utf-8")
-            image.replace_self(nodes.raw("", on_page(svg, image["alt"], f"figure{next(numbers)}-"), format="html"))
+            alt = image.get("alt") or ET.fromstring(svg).findtext(f"{SVG}title", "")  # noqa: S314 - our own figure
+            image.replace_self(nodes.raw("", on_page(svg, alt, f"figure{next(numbers)}-"), format="html"))
 
 
 def setup(app: Sphinx) -> dict[str, bool]:

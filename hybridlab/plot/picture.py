@@ -57,7 +57,7 @@ class Picture(Figure):
         return packed.getvalue(), {"width": round(100 * WIDTH)}
 
     def svg(self) -> str:
-        """Return the figure as SVG without a background. Texts stay texts, and equal figures give equal SVG.
+        """Return the figure as SVG without a background. Texts stay texts, and equal figures give equal SVG. The title is ``alt_text``.
 
         >>> from hybridlab import Costs, build, plot, simulate
         >>> figure = plot.timeline(simulate(build("1f1b", 2, 2), Costs(forward=1, backward=2)))
@@ -67,7 +67,7 @@ class Picture(Figure):
         drawn = StringIO()
         # fonttype "none" stores texts as texts. A fixed salt and no date give the same ids and bytes in every run.
         with rc_context({"svg.fonttype": "none", "svg.hashsalt": "hybridlab"}):
-            self.savefig(drawn, format="svg", facecolor="none", metadata={"Date": None, "Creator": None})
+            self.savefig(drawn, format="svg", facecolor="none", metadata={"Date": None, "Creator": None, "Title": self.alt_text})
         return drawn.getvalue()
 
     def __repr__(self) -> str:

@@ -2,16 +2,17 @@
 
 import math
 import re
+from html import escape
 from numbers import Real
 from typing import Any
 
-import anywidget
 import numpy as np
 import traitlets
 
 from hybridlab.checks import checked_text, known_name, short_repr
 from hybridlab.errors import HybridLabError
 from hybridlab.widgets.scripts import FromFiles, script_of, style_sheet
+from hybridlab.widgets.still import Pictured
 
 LONGEST_QUESTION = 600  # characters
 LONGEST_CHOICE = 100
@@ -30,7 +31,7 @@ class AnswerTrait(traitlets.TraitType[Any, Any]):
         return None if value is None else answer_to(value, obj.choices, f"a bet on {obj.name}")
 
 
-class BetView(anywidget.AnyWidget):
+class BetView(Pictured):
     """The base class of :class:`Bet` and :class:`Revealed`, with the question and the reader's answer."""
 
     _esm = FromFiles(script_of, "bet.js")
@@ -113,6 +114,12 @@ class Bet(BetView):
         """
         return Revealed(self, truth, why)
 
+    def still(self) -> str:
+        """Return the question and the choices as HTML. A bet that the reader has placed is left out."""
+        if self.choices:
+            return f"<p>{escape(self.question)}</p><ul>{''.join(f'<li>{escape(each)}</li>' for each in self.choices)}</ul>"
+        return f"<p>{escape(self.question)}</p><p>The answer is a number{f' ({escape(self.unit)})' if self.unit else ''}.</p>"
+
     def __repr__(self) -> str:
         """Return the name, the choices and the answer. Stored notebooks contain this text, so it is the same in every run."""
         number = f"a number, {self.unit}" if self.unit else "a number"
@@ -153,6 +160,12 @@ class Revealed(BetView):
         )
         # The link updates this view when the reader changes the answer of the bet.
         traitlets.link((bet, "answer"), (self, "answer"))
+
+    def still(self) -> str:
+        """Return the question as HTML, with the correct answer in a fold."""
+        answer = f"{escape(_answer_text(self.truth))} {escape(self.unit)}".strip()
+        fold = f"<details><summary>Show the answer</summary><p>The answer: {answer}. {escape(self.why)}</p></details>"
+        return f"<p>{escape(self.question)}</p>{fold}"
 
     def __repr__(self) -> str:
         """Return the name and both answers. Stored notebooks contain this text, so it is the same in every run."""

@@ -14,7 +14,7 @@ from hybridlab.hardware import A100_40GB, A100_80GB, B200, H100, H200, INFINIBAN
 from hybridlab.model import RECOMPUTE, Transformer
 from hybridlab.planner import GPUMemory, IterationTime, Plan
 from hybridlab.widgets.choices import one_or_several, whole_numbers, wire_formats
-from hybridlab.widgets.cluster_explorer_data import AXES, ClusterCase, Values, case_of, cluster_data
+from hybridlab.widgets.cluster_explorer_data import AXES, PARTS, ClusterCase, Values, case_of, cluster_data
 from hybridlab.widgets.cluster_explorer_own import offered_functions, own_times
 from hybridlab.widgets.page_data import Data, digest
 from hybridlab.widgets.scripts import FromFiles, script_of, style_sheet
@@ -203,6 +203,16 @@ class ClusterExplorer(View):
             return int(value)
         known = ", ".join(map(str, offered))
         raise HybridLabError(f"this explorer has no plan with {name} = {short_repr(value)}: choose from {known}", "out-of-range")
+
+    def still(self) -> Any:
+        """Return the parts of an iteration as a figure."""
+        from hybridlab.plot import stacks
+
+        times = {"the library": self.time.parts} | self.own["times"]
+        bars = {title: {PARTS[name]: parts.get(name, 0.0) for name in PARTS} for title, parts in times.items()}
+        held = f"{self.memory.total / 1e9:.1f} of {self._case.profile.memory / 1e9:.0f} GB on the fullest GPU"
+        title = f"{self.model} on {self.plan.gpus:,} x {self.gpu}: {self.time.seconds:.3g} s an iteration, {held}"
+        return stacks(bars, x_label="seconds", title=title)
 
     def __repr__(self) -> str:
         """Return the size of the grid, the digest of the data and the setting.

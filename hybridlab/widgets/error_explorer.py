@@ -142,6 +142,17 @@ class ErrorExplorer(View):
         """Every measured all-reduce, as rows of algorithm, distribution, wire, ranks, nmse, law, nbytes and saving."""
         return self._rows
 
+    def still(self) -> Any:
+        """Return the measured errors against the number of ranks as a figure."""
+        from hybridlab.plot import lines
+
+        # A figure of both algorithms would have too many lines, so it has those of the ring.
+        algorithm = self.measured["algorithms"][0] if self.algorithm == BOTH else self.algorithm
+        rows = [row for row in self.rows if (row.algorithm, row.distribution) == (algorithm, self.distribution)]
+        errors = {name: [row.nmse for row in rows if str(row.wire) == name] for name in self.formats}
+        title = f"Measured error of the {algorithm} all-reduce, {self.distribution} numbers"
+        return lines(self.measured["ranks"], errors, x_label="ranks", y_label="NMSE of the mean", title=title, log_y=True)
+
     def __repr__(self) -> str:
         """Return the grid and the setting. Measured numbers are left out, so that the text is the same on every machine."""
         ranks = self.measured["ranks"]

@@ -104,6 +104,12 @@ class MeshView(View):
         if self.rank >= Mesh(self.stages, self.replicas).size:  # a larger mesh contains all ranks of a smaller mesh
             self.rank = 0
 
+    def still(self) -> Any:
+        """Return the mesh and the messages of the chosen rank as a figure."""
+        from hybridlab.widgets.still_pictures import mesh_grid
+
+        return mesh_grid(self.data, self.stages, self.replicas, self.rank)
+
     def __repr__(self) -> str:
         """Return the number of sizes, the digest of the data and the setting.
 

@@ -124,6 +124,13 @@ class RingStepper(View):
         """Go to the last step if the chosen step does not exist for the new number of ranks."""
         self.step = min(self.step, self.last)  # fewer ranks have fewer steps
 
+    def still(self) -> Any:
+        """Return what each rank holds after the current step as a figure."""
+        from hybridlab.widgets.still_pictures import ring_matrix
+
+        phase = self.data["runs"][str(self.ranks)]["phases"][self.step]
+        return ring_matrix(self.states, f"{self.step} of {self.last}, {phase}")
+
     def __repr__(self) -> str:
         """Return the names of the rings, the digest of the data and the setting.
 

@@ -113,6 +113,12 @@ class ScheduleEditor(View):
             raise HybridLabError(f"{name} must have at most {LONGEST:,} characters, not {len(text):,}", "too-large")
         return text
 
+    def still(self) -> Any:
+        """Return the timeline of the text as a figure."""
+        from hybridlab.plot import timeline
+
+        return timeline(self.timeline)
+
     def __repr__(self) -> str:
         """Return the puzzle, the sizes, the digest of the data and the digest of the text.
 

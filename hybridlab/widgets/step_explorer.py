@@ -189,6 +189,12 @@ class StepExplorer(View):
         if self.rank >= Mesh(self.devices, self.replicas).size:
             self.rank = 0
 
+    def still(self) -> Any:
+        """Return the timeline of the whole step as a figure."""
+        from hybridlab.plot import timeline
+
+        return timeline(self.step.timeline, activations=False)
+
     def __repr__(self) -> str:
         """Return the number of settings, the digest of the data and the current setting.
 

@@ -92,6 +92,7 @@ class SweepExplorer(View):
             "drawn": [line["name"] for line in data["lines"]],
         }
         asked = shown_first(show, SHOWN, '{"at": 8}')
+        self._sweep, self._x, self._lines, self._labels = sweep, x, lines, labels
         self._digest = digest(data)
         self.set_trait("data", data)
         super().__init__(**(first | asked), logarithmic=logarithmic)
@@ -120,6 +121,14 @@ class SweepExplorer(View):
         asked = {known_name(each, offered, "choice"): value[each] for each in value}
         current = self.chosen if self.trait_has_value("chosen") else {name: values[0] for name, values in offered.items()}
         return current | {name: _offered_value(asked[name], values, name) for name, values in offered.items() if name in asked}
+
+    def still(self) -> Any:
+        """Return the lines of the current setting as a figure."""
+        from hybridlab.plot import panels
+
+        table = self._sweep.where(**self.chosen)
+        logarithmic = [name for name in self.logarithmic if name in (self._x, self.quantity)]
+        return panels(table, self._x, self.quantity, lines=self._lines, labels=self._labels, logarithmic=logarithmic)
 
     def __repr__(self) -> str:
         """Return the number of lines, the digest of the data and the setting.

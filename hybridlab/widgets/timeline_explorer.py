@@ -166,9 +166,14 @@ class TimelineExplorer(View):
 
         A measured step has its own size and times, which do not depend on the setting.
         """
-        if self.schedule in self._steps:
-            return self._steps[self.schedule]
-        return simulate(build_offered(self._schedules[self.schedule], self.devices, self.microbatches, self.chunks), self.costs)
+        return self._timeline_of(self.schedule)
+
+    def _timeline_of(self, name: str) -> Timeline:
+        """Return the timeline of a schedule with the current sizes and times. It has its own number of chunks if it needs another one."""
+        if name in self._steps:
+            return self._steps[name]
+        chunks = self._chunks_for(name, self.chunks)
+        return simulate(build_offered(self._schedules[name], self.devices, self.microbatches, chunks), self.costs)
 
     def checked(self, name: str, value: Any) -> Any:
         """Return the value for one trait of the setting, or raise an error if the library does not accept this value."""
@@ -249,6 +254,15 @@ class TimelineExplorer(View):
                 for each in self._schedules.values()
             ]
             self.send({"live": True, "schedules": schedules})
+
+    def still(self) -> Any:
+        """Return the timeline, or both timelines, of the current setting as a figure."""
+        from hybridlab import plot
+
+        if not self.compare:
+            return plot.timeline(self.timeline)
+        title = {name: name if name in self._steps else self._schedules[name].title for name in (self.schedule, self.compare)}
+        return plot.compare({title[name]: self._timeline_of(name) for name in title})
 
     def __repr__(self) -> str:
         """Return the number of orders, the digest of the data and the current setting.

@@ -2,19 +2,20 @@
 
 from typing import Any
 
-import anywidget
 import traitlets
 
 from hybridlab.checks import one_time, whole_number
 from hybridlab.costs import Costs
 from hybridlab.schedules import REGISTRY, build
+from hybridlab.simulation import simulate
 from hybridlab.widgets.choices import costs_of_one_setting, schedule_names
 from hybridlab.widgets.page_data import Data, digest, operation_kinds
 from hybridlab.widgets.scripts import FromFiles, script_of, style_sheet
+from hybridlab.widgets.still import Pictured
 from hybridlab.widgets.timeline_explorer_data import order_entry
 
 
-class TimelineFilm(anywidget.AnyWidget):
+class TimelineFilm(Pictured):
     """Timelines of several schedules, one below the other, that appear one after the other. The reader has play, pause and a slider.
 
     The film starts when it becomes visible. If the reader's system asks for reduced motion, the view shows the complete timelines at the
@@ -52,6 +53,14 @@ class TimelineFilm(anywidget.AnyWidget):
     ) -> None:
         self.set_trait("data", film_data(schedule_names(schedules), devices, microbatches, forward, backward, unit))
         super().__init__()
+
+    def still(self) -> Any:
+        """Return the complete timelines as a figure."""
+        from hybridlab.plot import compare
+
+        costs = costs_of_one_setting(**self.data["costs"], unit=self.data["unit"] or None)
+        sizes = self.data["devices"], self.data["microbatches"]
+        return compare({each["title"]: simulate(build(each["name"], *sizes), costs) for each in self.data["schedules"]}, activations=False)
 
     def __repr__(self) -> str:
         names = ", ".join(each["name"] for each in self.data["schedules"])

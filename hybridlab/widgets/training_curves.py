@@ -71,6 +71,19 @@ class TrainingCurves(View):
             raise HybridLabError(f"chosen must have {wanted}, not {short_repr(value)}", "wrong-length")
         return [known_name(each, axis["values"], axis["name"]) for each, axis in zip(values, axes, strict=True)]
 
+    def still(self) -> Any:
+        """Return the losses against the step as a figure."""
+        from hybridlab.plot import lines
+
+        run = self.data["runs"]["|".join(self.chosen)]
+        curves = {"the chosen run": run, "one device": self.data["alone"]}
+        ends = ", ".join(f"{name} {100 * curve['accuracies'][-1]:.1f} %" for name, curve in curves.items())
+        title = f"{', '.join(self.chosen)}. Held-out accuracy at the end: {ends}"
+        # A marker for each of many steps would hide the lines, so the figure has about 20 steps, the last one among them.
+        steps = list(range(self.data["steps"], 0, -max(1, self.data["steps"] // 20)))[::-1]
+        losses = {name: [curve["losses"][step - 1] for step in steps] for name, curve in curves.items()}
+        return lines(steps, losses, x_label="step", y_label="loss of each global batch", title=title, log_y=True)
+
     def __repr__(self) -> str:
         """Return the number of runs and the choice."""
         # No values of curves, because stored notebooks contain this text, and last digits of curves differ between machines.

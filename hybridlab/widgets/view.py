@@ -4,11 +4,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, ClassVar
 
-import anywidget
 import traitlets
 
 from hybridlab.checks import known_name, short_repr
 from hybridlab.errors import HybridLabError
+from hybridlab.widgets.still import Pictured
 
 
 class Refused(HybridLabError, traitlets.TraitError):
@@ -27,7 +27,7 @@ class Checked(traitlets.TraitType[Any, Any]):
             return obj.checked(str(self.name), value)
 
 
-class View(anywidget.AnyWidget):
+class View(Pictured):
     """The base class of views. ``SETTING`` has the names of the traits that the page and Python can change."""
 
     SETTING: ClassVar[tuple[str, ...]]

@@ -1,4 +1,4 @@
-"""Test what pages show in browsers that run no scripts: the question of a bet, not its answer, and the theme's colours."""
+"""Test what pages show in browsers that run no scripts: pictures of widgets, the question of a bet, not its answer, and colours."""
 
 import re
 import subprocess
@@ -9,7 +9,7 @@ from pathlib import Path
 import finish
 import nbformat
 from cases import in_turn
-from live_widgets import STATE, VIEW, in_words
+from live_widgets import STATE
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 
 from hybridlab.widgets import Bet, MeshView
@@ -18,7 +18,7 @@ ROOT = Path(__file__).parents[2]
 CONFIG = f"""
 import sys
 sys.path.insert(0, {str(ROOT / "book/_ext")!r})
-project, extensions, nb_execution_mode = "Bets", ["myst_nb", "live_widgets"], "off"
+project, extensions, nb_execution_mode = "Bets", ["myst_nb", "page_figures", "live_widgets"], "off"
 """
 SOONER = Bet("test.sooner", "Is F < B, or not?", choices=("F & F", "B", "neither"))
 LONG = Bet("test.long", "How long is the step?", unit="ms")
@@ -29,48 +29,44 @@ def words(html: str) -> str:
 
 
 def test_a_bet_is_its_question_and_its_choices() -> None:
-    html = in_words(SOONER.get_state(), repr(SOONER))
-    assert html.startswith("<p>Is F &lt; B, or not?</p><ul><li>F &amp; F</li><li>B</li><li>neither</li></ul>")
-    assert words(in_words(LONG.get_state(), repr(LONG))).startswith(
-        "How long is the step? The answer is a number (ms). Write your bet down"
-    )
-    assert "The answer is a number. " in words(in_words(Bet("test.plain", "How many?").get_state(), ""))
+    assert SOONER.still() == "<p>Is F &lt; B, or not?</p><ul><li>F &amp; F</li><li>B</li><li>neither</li></ul>"
+    assert words(LONG.still()) == "How long is the step? The answer is a number (ms)."
+    assert words(Bet("test.plain", "How many?").still()) == "How many? The answer is a number."
 
 
 def test_an_answer_that_was_placed_is_not_shown() -> None:
     placed = Bet("test.placed", "How many?")
-    before = in_words(placed.get_state(), repr(placed))
+    before = placed.still()
     placed.answer = 1234
-    assert in_words(placed.get_state(), repr(placed)) == before
+    assert placed.still() == before
 
 
 def test_a_look_back_shows_the_answer_when_it_is_opened() -> None:
-    html = in_words(LONG.reveal(27, why="F < B.").get_state(), "")
-    asked, folded = html.split("<details><summary>Show the answer</summary>")
+    asked, folded = LONG.reveal(27, why="F < B.").still().split("<details><summary>Show the answer</summary>")
     assert "27" not in asked
     assert words(folded) == "The answer: 27 ms. F < B."
-    assert words(in_words(SOONER.reveal("F & F").get_state(), "")).endswith("The answer: F & F.")
+    assert words(SOONER.reveal("F & F").still()).endswith("The answer: F & F.")
 
 
-def test_another_widget_is_its_text() -> None:
-    view = MeshView(stages=2, replicas=2)
-    assert repr(view) in words(in_words(view.get_state(), repr(view)))
-
-
-def test_each_widget_of_a_page_has_its_own_words(tmp_path: Path) -> None:
-    widgets = [LONG, SOONER, MeshView(stages=2, replicas=2)]
+def test_each_widget_of_a_page_has_its_own_picture_or_words(tmp_path: Path) -> None:
+    mesh = MeshView(stages=2, replicas=2)
+    widgets = [LONG, SOONER, mesh]
     cells = [new_markdown_cell("# Bets")]
     for widget in widgets:
-        shown = {"text/plain": repr(widget), VIEW: {"model_id": widget.model_id}}
-        cells.append(new_code_cell("widget", outputs=[new_output("display_data", data=shown)]))
+        data, metadata = widget._repr_mimebundle_()
+        cells.append(new_code_cell("widget", outputs=[new_output("display_data", data=data, metadata=metadata)]))
     states = {widget.model_id: {"model_module": "anywidget", "state": widget.get_state()} for widget in widgets}
     metadata = {"language_info": {"name": "python"}, "widgets": {STATE: {"state": states}}}
     (tmp_path / "index.ipynb").write_text(nbformat.writes(new_notebook(cells=cells, metadata=metadata)), encoding="utf-8")
     (tmp_path / "conf.py").write_text(CONFIG, encoding="utf-8")
     subprocess.run([sys.executable, "-m", "sphinx", "-q", tmp_path, tmp_path / "site"], check=True)
     page = (tmp_path / "site/index.html").read_text(encoding="utf-8")
-    told = re.findall(r"</script><noscript>(.*?)</noscript>", page)
-    assert told == [in_words(widget.get_state(), repr(widget)) for widget in widgets]
+    long, sooner, picture = re.findall(r"</script><noscript>(.*?)</noscript>", page, flags=re.DOTALL)
+    assert long.startswith(LONG.still())
+    assert long.count("Write your bet down") == sooner.count("Write your bet down") == 1
+    assert sooner.startswith(SOONER.still())
+    assert f'aria-label="{mesh.still().alt_text}"' in picture
+    assert re.findall(r">(stage \d|replica \d|\d)</text>", picture) == ["stage 0", "stage 1", "replica 0", "replica 1", *"0123"]
 
 
 @in_turn("root", ['<html lang="en" data-theme="auto">', '<html lang="en">'])
