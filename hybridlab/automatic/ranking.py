@@ -214,20 +214,30 @@ class Ranking(Tabular):
         return "\n".join([*aligned([heads, *lines]), *searches, *self.notes, *self._left_out()])
 
     def _left_out(self) -> list[str]:
-        """Return a sentence for each name with schedules that are left out. It has the reason for the smallest number of chunks."""
-        groups: dict[tuple[str, ...], list[Ranked]] = {}
+        """Return a sentence for each reason. For several numbers of chunks with unlike reasons, it is that of the smallest number."""
+        families: dict[tuple[str, ...], list[Ranked]] = {}
         for each in self.refused:  # the first two words of a refusal tell apart the reasons, such as "it holds" 9 or 10 activations
-            groups.setdefault((each.name, *each.refusal.split()[:2]), []).append(each)
-        return [f"{_title_of(group)} is left out: {group[0].refusal}" for group in groups.values()]
+            families.setdefault((each.name, *each.refusal.split()[:2]), []).append(each)
+        alike: dict[tuple[tuple[int, ...], bool, str], list[str]] = {}
+        for first, *others in families.values():
+            differ = any(each.refusal != first.refusal for each in others)
+            alike.setdefault((tuple(each.chunks for each in (first, *others)), differ, first.refusal), []).append(first.name)
+        lines = []
+        for (chunks, differ, why), names in alike.items():
+            title = f"{_listed(names)}{f' with {_listed(chunks)} chunks' if chunks != (1,) else ''}"
+            reason = f"each {why[3:]}" if names[1:] and why.startswith("it ") else why
+            smallest = f"with {counted(chunks[0], 'chunk')} " if differ else ""
+            lines.append(f"{title} {'are' if names[1:] else 'is'} left out: {smallest}{reason}")
+        return lines
 
     def _caption(self) -> str:
         return f"{counted(len(self), 'schedule')} for {counted(self.devices, 'device')} and {counted(self.microbatches, 'microbatch')}"
 
 
-def _title_of(group: Sequence[Ranked]) -> str:
-    """Return the title of schedules with the same name, such as 'interleaved, 2, 3 and 4 chunks,'."""
-    *others, last = (str(each.chunks) for each in group)
-    return f"{group[0].name}, {', '.join(others)} and {last} chunks," if others else group[0].title
+def _listed(items: Sequence[object]) -> str:
+    """Return items as words, such as '2, 3 and 4'."""
+    *others, last = map(str, items)
+    return f"{', '.join(others)} and {last}" if others else last
 
 
 def rank(

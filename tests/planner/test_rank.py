@@ -126,6 +126,10 @@ def test_all_numbers_of_chunks_are_timed_and_agree_with_the_closed_form() -> Non
     plain = rank(Costs(forward=10, backward=20), 8, devices=4, most_chunks=1, seconds=0)
     assert {each.chunks for each in plain} == {1}, "a device with one layer has no second chunk"
     assert {each.refusal for each in plain.refused} == {"the ranking is for at most 1 chunk on a device"}
+    assert "zb-v, v-half, v-min and dualpipe-v with 2 chunks are left out: the ranking is for at most 1 chunk" in repr(plain), "one line"
+    tight = repr(rank(COSTS, 8, 4, ["zb-h2", "eager-1f1b", *(("interleaved", chunks) for chunks in (2, 3))], seconds=0))
+    assert "zb-h2 and eager-1f1b are left out: each holds 7 activations on device 0, more than 4" in tight
+    assert "interleaved with 2 and 3 chunks is left out: with 2 chunks it holds 5.5 activations on device 0, more than 4" in tight
     of_stages = rank(Costs(forward=[1] * 12, backward=2, per="stage"), 8, devices=4, seconds=0)
     assert {each.title for each in of_stages} == {"interleaved, 3 chunks", "looped-bfs, 3 chunks", "interleaved-zb, 3 chunks"}
 
@@ -133,12 +137,14 @@ def test_all_numbers_of_chunks_are_timed_and_agree_with_the_closed_form() -> Non
 def test_without_effort_further_numbers_of_chunks_are_left_out_and_it_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ranking_module, "FIRST_ENTRIES", 0)
     ranking = rank(COSTS, 8, seconds=0)
-    assert "hanayo, 4, 6 and 8 chunks, is left out: the effort did not suffice: give more seconds" in repr(ranking)
+    assert "hanayo with 4, 6 and 8 chunks is left out: the effort did not suffice: give more seconds" in repr(ranking)
     assert {each.name for each in ranking} >= {"gpipe", "hanayo"}
     monkeypatch.setattr(ranking_module, "START", 0)
     ranking = rank(COSTS, 8, seconds=0)
     assert all(each.summary for each in ranking), "only those of the searches are left"
-    assert "gpipe is left out: the effort did not suffice: give more seconds" in repr(ranking)
+    assert "gpipe, 1f1b, eager-1f1b, zb-h1, zb-h2, chimera and dualpipe are left out: the effort did not suffice: give more" in repr(
+        ranking
+    )
 
 
 def test_the_curve_of_bounds_is_computed_when_it_is_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -280,7 +286,7 @@ def test_one_interrupt_ends_the_ranking_and_it_is_said(module: Any, name: str, a
     searched = [each.chunks for each in ranking if each.summary]
     if module is search:
         assert searched == [1]
-        assert "made for these times, 2 chunks is left out: an interrupt ended the ranking before this search" in repr(ranking)
+        assert "made for these times with 2 chunks is left out: an interrupt ended the ranking before this search" in repr(ranking)
     else:
         assert searched == [2, 1]
         assert len(ranking) == 5, "three of the registry, and two of the searches"
