@@ -41,6 +41,13 @@ from hybridlab.course.grading.command_line import (
 from hybridlab.errors import HybridLabError
 from hybridlab.simulation import simulate
 
+messages_option = click.option(
+    "--messages",
+    type=click.Choice(["free", "ordered"]),
+    default="free",
+    show_default=True,
+    help="free; or ordered: a link carries one message at a time, in order.",
+)
 split_option = click.option("--split/--no-split", default=True, show_default=True, help="Whether backwards may be split.")
 
 
@@ -58,6 +65,7 @@ def of_times(command: Callable[..., int]) -> Any:
         devices_option,
         per_option,
         unit_option,
+        messages_option,
         click.option("--seconds", type=float, help="Effort of each search; 1 is about one second on one CPU core."),
         json_option,
     )
@@ -74,11 +82,13 @@ def of_times(command: Callable[..., int]) -> Any:
         devices: int | None,
         seconds: float | None,
         held_after: float | None,
+        messages: str,
         **named: Any,
     ) -> int:
         limits = given(memory=memory_of(memory, activation, weights), devices=devices, seconds=seconds, held_after=held_after)
         progress = None if sys.stderr.isatty() else False  # no bar in the log of a job
-        return command(costs_in(times, per, unit), {"microbatches": microbatches, "progress": progress} | limits, **named)
+        sizes = {"microbatches": microbatches, "messages": messages, "progress": progress}
+        return command(costs_in(times, per, unit), sizes | limits, **named)
 
     return run
 
@@ -145,7 +155,7 @@ def schedule_times(
     Press Ctrl-C to end the search. The command then prints and writes the best schedule that it has found.
     """
     found = schedule_for(costs, **sizes, chunks=chunks, split=split)
-    timeline = simulate(found, costs)
+    timeline = simulate(found, costs, messages=sizes["messages"])
     results = {"orders": str(found).splitlines(), "bound": found.bound, "proven": found.proven, "summary": found.summary}
     print_results(about_timeline(timeline) | results, str(found), as_json)
     click.echo(f"{found.makespan:.6g} {costs.unit or 'slots'}: {found.summary}", err=True)

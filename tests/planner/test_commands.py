@@ -160,13 +160,13 @@ def test_a_name_that_is_not_utf_8_can_be_read_and_written(times: Path) -> None:
     ],
 )
 @pytest.mark.usefixtures("times")
-def test_memory_is_counted_as_in_python(options: list[object], memory: Any) -> None:
+def test_memory_and_messages_are_as_in_python(options: list[object], memory: Any) -> None:
     call = ["times.csv", "--microbatches", 6, "--seconds", 0, *options]
     costs = Costs.from_csv("times.csv")
-    found = json_of("schedule", *call, "--held-after", 0.5)
-    assert found["makespan"] == schedule_for(costs, 6, memory=memory, seconds=0, held_after=0.5).makespan
-    ranking = rank(costs, 6, memory=memory, seconds=0, most_chunks=1, split=False)
-    found = json_of("rank", *call, "--most-chunks", 1, "--no-split")
+    found = json_of("schedule", *call, "--held-after", 0.5, "--messages", "ordered")
+    assert found["makespan"] == schedule_for(costs, 6, memory=memory, seconds=0, held_after=0.5, messages="ordered").makespan
+    ranking = rank(costs, 6, memory=memory, seconds=0, most_chunks=1, split=False, messages="ordered")
+    found = json_of("rank", *call, "--most-chunks", 1, "--no-split", "--messages", "ordered")
     assert (found["schedules"], found["notes"]) == (ranking.to_rows(), list(ranking.notes))
 
 
