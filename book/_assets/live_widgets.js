@@ -1,7 +1,8 @@
 // Draws the widgets of a page that has no kernel. The page holds the state of the widgets at the time when the book was built. The
 // state of an anywidget includes its code and styles, so no request to another host is needed. Widgets of other kinds (sliders that
 // call Python) say that they need a notebook. A widget that cannot be drawn is replaced by a sentence; the others are still drawn.
-// The fragment of the page's address can name a view by its place on the page, and the view's setting: #view2?stages=4&rank=3.
+// The fragment of the page's address can name a view by its place on the page, and what it shows: #view2?stages=4&rank=3. The page of
+// #embed2?stages=4&rank=3 has this view alone, for a frame in another page.
 
 (() => {
   const STATE = 'script[type="application/vnd.jupyter.widget-state+json"]';
@@ -46,58 +47,67 @@
   // ---- links ----
 
   const CALM = 300; // ms after the reader's last change, because browsers refuse to change the address very often
-  const NOT_SHOWN = "This view cannot show the setting of the link.";
-  const UNCHANGED = " The view is as it was without the link.";
 
-  // What the page's address asks for: the place of a view, counted from 1, and its setting. Null for addresses of another kind.
+  // What the page's address asks for: the place of a view, counted from 1, the words of its link, and whether it shall stand alone. Null
+  // for addresses of another kind.
   function asked() {
-    const found = /^#view(\d+)(?:\?(.*))?$/.exec(location.hash);
-    return found && { place: Number(found[1]), query: found[2] ?? "" };
+    const [found, kind, place, query] = /^#(view|embed)(\d+)(?:\?(.*))?$/.exec(location.hash) ?? [];
+    return found ? { place: Number(place), query: query ?? "", alone: kind === "embed" } : null;
   }
 
   // The page as a view knows it, in `model.page`. The model of a notebook has no page.
   class Page {
     constructor(place, view, several) {
-      Object.assign(this, { place, several, names: [], words: null, made: null, before: null, note: null, model: null });
+      Object.assign(this, { place, several, words: null, written: "", taking: true, note: null, model: null });
       this.box = document.createElement("div");
       this.box.className = "live-widget";
       view.after(this.box);
     }
-    // A view calls this before it draws. `names` are the traits of its setting; they get the values in the address if it names this view.
-    // `words` has the functions of the view's own script that read a setting from an address and write it.
-    open(names, words) {
-      if (this.made) return; // a second view of the same model
-      Object.assign(this, { names, words });
-      this.made = { ...this.model.state };
+    // A view calls this before it draws. `words` has the functions of the view's own script that read a link and write one.
+    open(words) {
+      if (this.words) return; // a second view of the same model
+      this.words = words;
       this.take();
     }
-    take() {
-      if (!this.made || asked()?.place !== this.place) return;
-      const { setting, fault } = this.words.settingIn(asked().query, this.names, this.made, this.model.state);
-      if (fault) return this.say(fault + UNCHANGED);
-      this.before = Object.fromEntries(Object.keys(setting).map((name) => [name, this.model.get(name)]));
-      this.model.set(setting);
-      queueMicrotask(() => (this.before = null)); // the view has drawn its new setting
+    // Sets the view to what the address asks for, if it names this view. What cannot be shown is told, and the address is set right.
+    async take() {
+      if (!this.words) return;
+      this.taking = true;
+      try {
+        const wanted = asked();
+        const told = wanted?.place === this.place ? await this.words.take(wanted.query) : await "";
+        if (told) this.say(told);
+        if (told) this.write();
+        this.written = this.words.query();
+      } catch (error) {
+        console.warn("link:", error); // the view itself says that its data are damaged
+      }
+      this.taking = false;
     }
-    // A view calls this if it cannot draw its setting. Returns whether a link had set it; then the view has its old setting again.
-    undo() {
-      const before = this.before;
-      this.before = null;
-      if (!before || !Object.keys(before).length) return false;
-      this.model.set(before);
-      this.say(NOT_SHOWN + UNCHANGED);
-      return true;
+    // The address of the page with what the view shows now.
+    link(kind = "view") {
+      return `${location.href.split("#")[0]}#${kind}${this.place}?${this.words.query()}`;
     }
-    // The address of the page with the present setting.
-    link() {
-      return `${location.href.split("#")[0]}#view${this.place}?${this.words.queryOf(this.model.state, this.names)}`;
+    write() {
+      history.replaceState(history.state, "", this.link(asked()?.alone ? "embed" : "view"));
+      this.written = this.words.query();
     }
     // The address follows what the reader changes.
     follow() {
-      if (!this.names.length) return;
+      if (!this.words) return;
       this.say("");
       clearTimeout(Page.timer);
-      Page.timer = setTimeout(() => history.replaceState(history.state, "", this.link()), CALM);
+      Page.timer = setTimeout(() => this.write(), CALM);
+    }
+    // A view calls this when what only the page has, such as the zoom, may have changed.
+    notice() {
+      if (this.words && !this.taking && this.words.query() !== this.written) this.follow();
+    }
+    // The heading above the view, and the name of the page.
+    title() {
+      const heading = this.box.closest("section")?.querySelector("h1, h2, h3, h4, h5, h6");
+      const words = [...(heading?.childNodes ?? [])].filter((node) => !node.classList?.contains("headerlink"));
+      return [words.map((node) => node.textContent).join(""), document.title].filter(Boolean).join(", ");
     }
     say(sentence) {
       this.note?.remove();
@@ -197,26 +207,47 @@
   // Shows the view that the address names. If the page has no such view with a setting, the first one that has a setting says so.
   function arrive(pages) {
     const wanted = asked();
-    const linked = pages.filter((page) => page.names.length);
+    const linked = pages.filter((page) => page.words);
     const page = linked.find(({ place }) => place === wanted?.place) ?? linked[0];
     if (!wanted || !page) return;
     const missing = `The link leads to view ${wanted.place} of this page, and no view of this number has a setting.`;
-    if (page.place !== wanted.place) page.say(missing);
+    if (page.place !== wanted.place) {
+      page.say(missing);
+      page.write();
+    }
     page.show();
+  }
+
+  // Shows only the view that the address names, and below it the way to the whole page. All else is hidden, because scripts look for it.
+  function standAlone(pages) {
+    const page = pages[asked().place - 1];
+    const title = page?.title() ?? document.title;
+    const [content, way, link] = ["main", "p", "a"].map((tag) => document.createElement(tag));
+    Object.assign(link, { href: location.href.split("#")[0], textContent: document.title, target: "_blank" });
+    link.addEventListener("click", () => page?.words && (link.href = page.link()));
+    way.append(page ? "From " : "This page has no such view: ", link);
+    content.append(...(page ? [page.box] : []), way);
+    content.style.padding = "0 0.5rem";
+    for (const part of document.body.children) part.style.setProperty("display", "none", "important");
+    document.body.append(content);
+    document.title = title;
+    document.documentElement.style.visibility = ""; // live_widgets.py hides the page until here
+    return page ? [page] : [];
   }
 
   async function main() {
     const states = whole(Object.assign({}, ...[...document.querySelectorAll(STATE)].map((script) => parsed(script).state)));
     const widgets = new Map(); // model id -> promise of its module and model
     const views = [...document.querySelectorAll(VIEW)];
-    const pages = views.map((view, place) => new Page(place + 1, view, views.length > 1));
+    const all = views.map((view, place) => new Page(place + 1, view, views.length > 1));
     const ids = views.map((view) => parsed(view).model_id);
+    const pages = asked()?.alone ? standAlone(all) : all;
     addEventListener("hashchange", () => {
       for (const page of pages) page.say("");
       for (const page of pages) page.take();
       arrive(pages);
     });
-    await Promise.all(pages.map((page, place) => draw(page, ids[place], states[ids[place]], widgets)));
+    await Promise.all(pages.map((page) => draw(page, ids[page.place - 1], states[ids[page.place - 1]], widgets)));
     const [how] = performance.getEntriesByType("navigation");
     if (how?.type === "navigate") arrive(pages); // otherwise, the browser scrolls to where the reader was
   }

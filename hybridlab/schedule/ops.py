@@ -43,7 +43,7 @@ F, B, I, W = range(len(KINDS))  # noqa: E741 - the field's letters
 _OWN_INPUT = {Kind.B: Kind.F, Kind.I: Kind.F, Kind.W: Kind.I}  # B and I read the activation that F has stored
 
 # A number has at most nine digits, so that every number fits in an array.
-_TEXT = re.compile(r"([0-9]{1,9})([FBIW])([0-9]{1,9})")
+_TEXT = re.compile(r"([0-9]{1,9})([FBIWfbiw])([0-9]{1,9})")
 
 
 class Op(NamedTuple):
@@ -103,7 +103,7 @@ class Op(NamedTuple):
         Parameters
         ----------
         text : str
-            Stage, kind and microbatch without spaces, such as ``"2F0"``.
+            Stage, kind and microbatch without spaces, such as ``"2F0"`` or ``"2f0"``.
 
         Raises
         ------
@@ -119,8 +119,6 @@ class Op(NamedTuple):
         match = _TEXT.fullmatch(text) if isinstance(text, str) else None
         if match is None:
             wanted = "write stage, kind (F, B, I, W), microbatch, like 2F0"
-            if isinstance(text, str) and _TEXT.fullmatch(text.upper()):
-                wanted = f"the kind is a capital letter, as in {text.upper()}"
             raise HybridLabError(f"{short_repr(text)} is not an operation: {wanted}", "unknown-operation")
         stage, kind, microbatch = match.groups()
-        return cls(Kind(kind), int(stage), int(microbatch))
+        return cls(Kind(kind.upper()), int(stage), int(microbatch))

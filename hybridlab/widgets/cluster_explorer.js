@@ -7,6 +7,7 @@ import { mapOf, mapView } from "./cluster_explorer_map.js";
 import { ownView } from "./cluster_explorer_own.js";
 import { plannerOf } from "./cluster_explorer_plans.js";
 import { MEMORY, counts, differences, fitWords, seconds, settingWords, share, three, valueWord } from "./cluster_explorer_words.js";
+import { oneOf, oneOfEach } from "./setting.js";
 import { shareRow } from "./share.js";
 import { freshId, grouped, keepDrawn, listed, make, number, rootIn, selectOf } from "./view.js";
 
@@ -116,6 +117,28 @@ function render({ model, el }) {
     model.save_changes();
   };
   const pins = {};
+  const rules = () => Object.fromEntries(data.axes.map(({ name, values }) => [name, oneOf(values)]));
+  // The pinned plans in links: the values of a plan in the order of the setting, or nothing.
+  const pinRule = () => {
+    const plan = oneOfEach(SETTING.map((name) => data.axes.find((axis) => axis.name === name).values));
+    return { ...plan, fits: (words) => !words.length || plan.fits(words), first: [] };
+  };
+  const readingOf = (words) => {
+    const valueAt = (name, place) => data.axes.find((axis) => axis.name === name).values.find((value) => String(value) === words[place]);
+    return parts.planner.read(Object.fromEntries(SETTING.map((name, place) => [name, valueAt(name, place)])));
+  };
+  const look = {
+    made: { A: [], B: [] },
+    rules: () => ({ A: pinRule(), B: pinRule() }),
+    read: () => Object.fromEntries(["A", "B"].map((letter) => [letter, pins[letter] ? SETTING.map((name) => String(pins[letter].setting[name])) : []])),
+    show: (given) => {
+      for (const [letter, words] of Object.entries(given)) {
+        if (words.length) pins[letter] = readingOf(words);
+        else delete pins[letter];
+      }
+      parts.showPins();
+    },
+  };
   let [parts, now, before, map, mapped] = [null, null, null, null, null];
 
   const setUp = () => {
@@ -124,10 +147,14 @@ function render({ model, el }) {
     const fields = make("div", { class: "fields", role: "group", "aria-label": "Model, cluster and plan" });
     fields.append(...controls.map((control) => control.element));
     const bars = barsOf(id);
-    const pinned = pinsOf(data, (letter) => {
-      pins[letter] = now;
+    const showPins = () => {
       pinned.draw(pins);
       plane.draw(map, now, pins);
+    };
+    const pinned = pinsOf(data, (letter) => {
+      pins[letter] = now;
+      showPins();
+      model.page?.notice();
     });
     const plane = mapView(data, pick, pinned.buttons);
     const told = make("p", { class: "told", role: "status" });
@@ -136,8 +163,8 @@ function render({ model, el }) {
     const own = ownView(data, !model.page, `${id}-own`);
     const readout = make("div", { class: "readout" }, told, bars.element);
     const views = make("div", { class: "views" }, readout, plane.element, pinned.element);
-    root.append(fields, views, own.element, make("div", { class: "figures" }, ...tables), plan, shareRow(model, SETTING));
-    return { planner: plannerOf(data), controls, bars, plane, told, plan, own, tables };
+    root.append(fields, views, own.element, make("div", { class: "figures" }, ...tables), plan, shareRow(model, SETTING, rules, { look }));
+    return { planner: plannerOf(data), controls, bars, plane, told, plan, own, tables, showPins };
   };
   // The map of the setting, which stays the same object while its plans stay the same.
   const mapFor = (reading) => {

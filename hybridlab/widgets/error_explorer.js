@@ -2,6 +2,7 @@
 // The picture shows NMSE against ranks on two logarithmic axes. Points are measured, lines are the law.
 
 import { at, markerOf, markOf, POINTING, pointed, spread, tableOf, watched } from "./chart.js";
+import { oneOf, someOf } from "./setting.js";
 import { shareRow } from "./share.js";
 import { field, freshId, grouped, keepDrawn, listed, make, rootIn } from "./view.js";
 
@@ -233,12 +234,16 @@ function render({ model, el }) {
     model.set(name, value);
     model.save_changes();
   };
+  const rules = () => ({
+    algorithm: oneOf([...measured.algorithms, "both"]), distribution: oneOf(measured.distributions), formats: someOf(measured.formats),
+    ranks: oneOf(measured.ranks),
+  });
   const controls = controlsOf(id, pick);
   const picture = pictureOf();
   const figures = figuresOf();
   const told = make("p", { class: "told", role: "status" });
   const [key, hint] = [make("p", { class: "key" }), make("p", { class: "hint" }, POINTING)];
-  root.append(...controls.elements, shareRow(model, SETTING), picture.element, key, told, ...figures.elements, hint);
+  root.append(...controls.elements, shareRow(model, SETTING, rules), picture.element, key, told, ...figures.elements, hint);
 
   let looked = null; // the number of ranks under the pointer
   const show = () => {

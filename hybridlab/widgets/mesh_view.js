@@ -1,5 +1,6 @@
 // A mesh view: the sizes and the rank to choose, a picture of the devices and their messages, and the same in words and as a table.
 
+import { oneOf, wholeFrom } from "./setting.js";
 import { shareRow } from "./share.js";
 import { counted, freshId, keepDrawn, listed, make, number, plain, rootIn, selectOf } from "./view.js";
 
@@ -229,13 +230,17 @@ function render({ model, el }) {
     for (const each of SETTING) if (next[each] !== model.get(each)) model.set(each, next[each]);
     model.save_changes();
   };
+  const rules = ({ stages, replicas }) => {
+    const data = model.get("data");
+    return { stages: oneOf(data.stages), replicas: oneOf(data.replicas), rank: wholeFrom(0, stages * replicas - 1) };
+  };
   const labels = { stages: "Stages, K", replicas: "Replicas, D", rank: "Rank" };
   const controls = SETTING.map((name) => selectOf(`${id}-${name}`, labels[name], (value) => pick(name, Number(value))));
   const fields = make("div", { class: "fields", role: "group", "aria-label": "Mesh" }, ...controls.map((each) => each.element));
   const picture = pictureOf((rank) => pick("rank", rank));
   const [words, groups] = [make("p", { class: "told", role: "status" }), make("p", { class: "groups" })];
   const table = make("table");
-  root.append(fields, shareRow(model, SETTING), make("p", { class: "hint" }, HINT), picture.element, words, groups, table);
+  root.append(fields, shareRow(model, SETTING, rules), make("p", { class: "hint" }, HINT), picture.element, words, groups, table);
 
   const show = () => {
     const [now, data] = [setting(), model.get("data")];

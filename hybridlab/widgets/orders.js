@@ -1,12 +1,12 @@
 // Orders as operations: every word of an order becomes an operation that knows what it needs. Nothing here knows times.
 
-const WORD = /^(\d{1,9})([FBIW])(\d{1,9})$/;
+const WORD = /^(\d{1,9})([FBIWfbiw])(\d{1,9})$/;
 
 // The operation of a word such as 2F0, or null.
 export function operationOf(word) {
   const found = WORD.exec(word);
   if (!found) return null;
-  const [stage, kind, microbatch] = [Number(found[1]), found[2], Number(found[3])];
+  const [stage, kind, microbatch] = [Number(found[1]), found[2].toUpperCase(), Number(found[3])];
   return { text: `${stage}${kind}${microbatch}`, kind, stage, microbatch };
 }
 

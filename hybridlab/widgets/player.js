@@ -18,7 +18,7 @@ function buttonOf(label, sign, act) {
 // `label` is the slider's name. `show({ end, events, told, time })` gives the last time, the times at which something happens in ascending
 // order, a function that puts a time into words, and the time to go to, which is the end if it is left out. The slider's value is the
 // time. Wherever the focus is, except on the speed, arrow keys go to the next event and the one before, Home and End to the first and last
-// time. `moved` is called once more when the time stops: `playing()` is then false.
+// time. `part()` is the time, or null at the end. `moved` is called once more when the time stops: `playing()` is then false.
 export function playerOf(id, label, moved) {
   const slider = make("input", { type: "range", min: 0, step: "any" });
   const output = make("output", { for: id, "aria-live": "off" });
@@ -99,5 +99,6 @@ export function playerOf(id, label, moved) {
     slider.max = end;
     at(given.time ?? end);
   };
-  return { element, show, go, start, pause, playing, now: () => now, end: () => end };
+  const part = () => (now < end ? Number(now.toPrecision(9)) : null);
+  return { element, show, go, start, pause, playing, part, now: () => now, end: () => end };
 }

@@ -1,6 +1,7 @@
 // A ring stepper: the number of ranks and the time to choose, two pictures of each ring, and the same in words and numbers.
 // A ring is drawn as ranks on a circle, where chunks travel, and as a matrix of ranks and chunks.
 
+import { numberFrom, oneOf, orNull, wholeFrom } from "./setting.js";
 import { shareRow } from "./share.js";
 import { freshId, keepDrawn, make, number, plain, rootIn, selectOf } from "./view.js";
 import { playerOf } from "./player.js";
@@ -42,7 +43,7 @@ function neighbourOf({ rank, chunk }, key, ranks) {
 }
 
 // One ring; `show(step, live)` draws a step, `move(time)` what travels, `choose(choice)` the chunk or the rank that the reader has chosen.
-function panelOf({ name, states }, ranks, room, pick) {
+function panelOf({ name, states }, ranks, room, pick, notice) {
   const [circle, matrix] = [circleOf(ranks, room.circle, states), matrixOf(ranks, room.matrix)];
   const described = { tabindex: 0, role: "application", "aria-roledescription": "matrix of chunks" };
   const box = make("div", { class: "picture matrix", ...described }, matrix.element);
@@ -74,29 +75,33 @@ function panelOf({ name, states }, ranks, room, pick) {
     element.addEventListener(event, ({ target }) => {
       const { rank, chunk } = target.closest("[data-rank]")?.dataset ?? {};
       if (rank !== undefined) pick({ rank: Number(rank), chunk: chunk === undefined ? null : Number(chunk) });
+      if (event === "click") notice();
     });
   }
   box.addEventListener("keydown", (event) => {
     if (!/^(Arrow.*|Home|End)$/.test(event.key) || !plain(event)) return;
     event.preventDefault();
     pick(neighbourOf(choice, event.key, ranks));
+    notice();
   });
   return { element, show, choose, move: circle.move };
 }
 
 // The rings, side by side where there is room. `build(run)` draws them anew, `show` and `move` only what changes.
-function pictureOf() {
+// `choose(choice)` chooses a chunk or a rank, and `choice()` is what is chosen. `notice()` is called when a click or a key has chosen it.
+function pictureOf(notice) {
   const box = make("div", { class: "rings" });
-  let [run, panels, width, time, choice] = [null, [], 0, 0, null];
+  const nobody = { rank: null, chunk: null };
+  let [run, panels, width, time, choice] = [null, [], 0, 0, nobody];
   const choose = (given) => {
     choice = given;
     for (const panel of panels) panel.choose(given);
   };
   const build = (given) => {
-    if (given.ranks !== run?.ranks) choice = { rank: null, chunk: null };
+    if (given.ranks !== run?.ranks) choice = nobody;
     [run, width] = [given, box.clientWidth];
     const room = roomOf(run.ranks, run.rings.length, width || ROOM);
-    panels = run.rings.map((ring) => panelOf(ring, run.ranks, room, choose));
+    panels = run.rings.map((ring) => panelOf(ring, run.ranks, room, choose, notice));
     box.classList.toggle("beside", room.beside);
     box.replaceChildren(...panels.map((panel) => panel.element));
   };
@@ -115,7 +120,7 @@ function pictureOf() {
     choose(choice);
   });
   observer.observe(box);
-  return { element: box, build, show, move, stop: () => observer.disconnect() };
+  return { element: box, build, show, move, choose, choice: () => choice, stop: () => observer.disconnect() };
 }
 
 // ---- the tables ----
@@ -190,11 +195,13 @@ function render({ model, el }) {
     model.save_changes();
   };
   const ranks = selectOf(`${id}-ranks`, "Ranks, D", (value) => pick("ranks", Number(value)));
-  const picture = pictureOf();
+  const notice = () => model.page?.notice();
+  const picture = pictureOf(notice);
   const player = playerOf(`${id}-step`, "Step", (time) => {
     picture.move(time);
     if (Math.floor(time) !== model.get("step")) pick("step", Math.floor(time));
     else if (!player.playing()) tell();
+    if (!player.playing()) notice();
   });
   const fields = make("div", { class: "fields", role: "group", "aria-label": "Ring" }, ranks.element, player.element);
   const spoken = make("p", { class: "unseen", "aria-live": "polite" });
@@ -202,8 +209,32 @@ function render({ model, el }) {
   const details = make("details", {}, make("summary", {}, "What each rank holds, as a table"));
   const tables = make("div");
   details.append(tables);
-  root.append(fields, picture.element, make("p", { class: "hint" }, HINT), figures, details, shareRow(model, SETTING), spoken);
   let [run, parts] = [null, []];
+  const rules = ({ ranks: count }) => {
+    const data = model.get("data");
+    return { ranks: oneOf(data.ranks), step: wholeFrom(0, data.runs[count].phases.length - 1) };
+  };
+  // In links, `time` is the time within a step, and `chosen` the rank and the chunk that are chosen, or the rank alone.
+  const chosenRule = () => ({
+    fits: (value) => Array.isArray(value) && value.length <= 2 && value.every((each) => wholeFrom(0, run.ranks - 1).fits(each)),
+    words: () => `a rank and a chunk from 0 to ${run.ranks - 1}, such as 1;0, or a rank alone, such as 1;`,
+    first: null,
+  });
+  const look = {
+    made: { time: null, chosen: null },
+    rules: () => ({ time: orNull(numberFrom(model.get("step"), model.get("step") + 1)), chosen: orNull(chosenRule()) }),
+    read: () => {
+      const { rank, chunk } = picture.choice();
+      return { time: Number.isInteger(player.now()) ? null : player.part(), chosen: rank === null ? null : [rank, chunk].filter((each) => each !== null) };
+    },
+    show: ({ time, chosen }) => {
+      player.go(Math.min(time ?? model.get("step"), player.end()));
+      const [rank = null, chunk = null] = chosen ?? [];
+      picture.choose({ rank, chunk });
+    },
+  };
+  const row = shareRow(model, SETTING, rules, { look });
+  root.append(fields, picture.element, make("p", { class: "hint" }, HINT), figures, details, row, spoken);
 
   // A screen reader hears the steps at which the time stops, not those that it passes.
   const tell = () => {

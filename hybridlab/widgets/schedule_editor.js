@@ -5,6 +5,7 @@ import { exportsOf, save } from "./exports.js";
 import { playerOf } from "./player.js";
 import { judgedFor, reachedBy, timelineSoFar } from "./puzzle.js";
 import { chipsOf } from "./schedule_editor_chips.js";
+import { nameIn, numberFrom, orNull, textUpTo } from "./setting.js";
 import { shareRow } from "./share.js";
 import { pictureOf } from "./timeline_explorer_picture.js";
 import { playedOf } from "./timeline_words.js";
@@ -218,14 +219,34 @@ function render({ model, el }) {
     timer = setTimeout(() => (parts.said.textContent = sentence + goals), CALM);
   };
 
-  const picture = pictureOf(id, () => {});
-  const player = playerOf(`${id}-time`, "Time", picture.moveTime);
+  const notice = () => model.page?.notice();
+  const picture = pictureOf(id, () => {}, false, notice);
+  const player = playerOf(`${id}-time`, "Time", (time) => {
+    picture.moveTime(time);
+    if (!player.playing()) notice();
+  });
   const saveText = (say) => say(`Saved ${save(["schedule.txt", now.text, "text/plain"])}.`);
   const saving = exportsOf(() => (now.timeline ? [now.timeline] : []), picture.element);
-  const row = shareRow(model, SETTING, [["Save text", saveText], ...saving]);
+  const look = {
+    made: { time: null, chosen: "", left: 0 },
+    rules: () => {
+      drawPicture();
+      return {
+        time: orNull(numberFrom(0, player.end())), chosen: nameIn(picture.has, "an operation of the picture, such as 0F0"),
+        left: numberFrom(0, player.end()),
+      };
+    },
+    read: () => ({ time: player.part(), ...picture.look() }),
+    show: ({ time, ...kept }) => {
+      player.go(time ?? player.end());
+      picture.showLook(kept);
+    },
+  };
+  const row = shareRow(model, SETTING, () => ({ text: textUpTo(LONGEST) }), { look, files: [["Save text", saveText], ...saving] });
 
   // Keys that follow each other quickly share a drawing, so the text never waits for the picture.
   const drawPicture = () => {
+    cancelAnimationFrame(frame);
     frame = 0;
     if (now.timeline?.order === drawn && !first) return;
     drawn = now.timeline?.order;

@@ -3,11 +3,12 @@
 
 import { exportsOf } from "./exports.js";
 import { playerOf } from "./player.js";
+import { numberFrom, oneOf, wholeFrom } from "./setting.js";
 import { shareRow } from "./share.js";
 import { grain, keyOf, pipelineKey, stepsOf, timelineOf } from "./step_explorer_data.js";
 import { pictureOf } from "./step_explorer_picture.js";
 import { eventsOf, headOf, holds, momentOf, sentence, time } from "./step_explorer_words.js";
-import { copiesSample, idleSample, kindSamples, markOf, pairSample, quantityOf, sampleOf, shadeSample } from "./timeline.js";
+import { copiesSample, idleSample, kindSamples, markOf, MOST_ZOOM, pairSample, quantityOf, sampleOf, shadeSample } from "./timeline.js";
 import { counted, freshId, keepDrawn, make, number, rootIn, selectOf } from "./view.js";
 
 const SETTING = ["schedule", "devices", "replicas", "microbatches", "ring", "overlap", "rank", "time"];
@@ -166,6 +167,10 @@ function render({ model, el }) {
     for (const each of SETTING) if (next[each] !== model.get(each)) model.set(each, next[each]);
     if (!playing) model.save_changes(); // a kernel hears of the time when it stands still
   };
+  const rules = ({ devices, replicas }) => ({
+    ...Object.fromEntries(SETTING.filter((name) => data[name]).map((name) => [name, oneOf(data[name])])),
+    rank: wholeFrom(0, devices * replicas - 1), time: numberFrom(0),
+  });
   let [parts, stepOf, drawn, step, ringsOnly] = [null, null, null, null, false];
   // Under the pointer: a rank and a time. Pinned: a click keeps what is told. Played: the last time was set by the player.
   let [pointed, pinned, played] = [null, false, false];
@@ -187,7 +192,8 @@ function render({ model, el }) {
   const build = () => {
     stepOf = stepsOf(data);
     const controls = settingOf(id, data, (name, value) => pick({ [name]: value }));
-    const picture = pictureOf(id, { tell: point, pick: keep(true), move: keep(false) });
+    const notice = () => model.page?.notice();
+    const picture = pictureOf(id, { tell: point, pick: keep(true), move: keep(false), changed: notice });
     const cursor = cursorOf(id, data.unit, {
       moved: (time) => {
         [pointed, played] = [null, true];
@@ -200,12 +206,26 @@ function render({ model, el }) {
       shows: (only) => {
         [ringsOnly, drawn] = [only, null];
         show();
+        notice();
       },
     });
     const [legend, table, readout] = [make("ul", { class: "legend" }), make("table"), readoutOf()];
     const hint = make("p", { class: "hint" }, HINT);
     const files = exportsOf(() => (step.refusal ? [] : [timelineOf(step, setting())]), picture.box);
-    const row = shareRow(model, SETTING, files, { overlap: data.overlap });
+    const look = {
+      made: { zoom: 1, left: 0, rings: false, played: false },
+      rules: () => ({
+        zoom: numberFrom(1, MOST_ZOOM), left: numberFrom(0, step.makespan), rings: oneOf(step.all_reduce > 0 ? [false, true] : [false]),
+        played: oneOf([false, true]),
+      }),
+      read: () => ({ ...picture.look(), rings: ringsOnly, played: played && model.get("time") < step.makespan }),
+      show: ({ rings, played: moving, ...wide }) => {
+        [ringsOnly, played, drawn] = [rings, moving, null];
+        show();
+        picture.showLook(wide);
+      },
+    };
+    const row = shareRow(model, SETTING, rules, { look, files });
     const seen = make("div", {}, picture.element, cursor.element);
     const aside = make("div", { class: "readout" }, readout.element, table);
     const stage = make("div", { class: "stage" }, seen, aside, make("div", { class: "key" }, legend, hint));
@@ -231,9 +251,8 @@ function render({ model, el }) {
   const show = () => {
     parts ??= build();
     const now = setting();
-    const offered = SETTING.filter((name) => data[name]).every((name) => data[name].includes(now[name]));
-    const sound = offered && Number.isInteger(now.rank) && now.rank >= 0 && Number.isFinite(now.time) && now.time >= 0;
-    if (!sound) throw new Error("the setting is not one of this view");
+    const allowed = rules(now);
+    if (!SETTING.every((name) => allowed[name].fits(now[name]))) throw new Error("the setting is not one of this view");
     const key = keyOf(data, now);
     if (key !== drawn) drawStep(now);
     drawn = key;

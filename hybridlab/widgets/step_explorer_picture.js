@@ -292,8 +292,8 @@ function namesOf(step, frame) {
 
 // The lanes are in `box`. `draw(step, ringsOnly)` shows a step, `mark(moment, pinned)` what a rank does, `play(time)` the time that plays, or none for null. The
 // pointer over a place calls `tell(rank, time)`, and `tell(null)` when it leaves; a click or a tap calls `pick(rank, time)`, an arrow key
-// `move(rank, time)`.
-export function pictureOf(id, { tell, pick, move }) {
+// `move(rank, time)`, and `changed()` tells that the zoom or the place in the box is another.
+export function pictureOf(id, { tell, pick, move, changed }) {
   const title = make("p", { class: "title" });
   const box = make("div", { class: "picture" });
   const lanes = lanesOf(`${id}-idle`);
@@ -329,7 +329,7 @@ export function pictureOf(id, { tell, pick, move }) {
   const draw = (given = step, only = ringsOnly) => {
     [step, ringsOnly, width, frame] = [given, only, box.clientWidth, null];
     title.replaceChildren(make("strong", {}, step.title), `, ${step.sizes}`);
-    buttons.element.hidden = Boolean(step.refusal);
+    zooms.element.hidden = Boolean(step.refusal);
     describe();
     if (step.refusal) {
       const why = make("p", {}, `${step.refusal[0].toUpperCase()}${step.refusal.slice(1)}.`);
@@ -350,14 +350,21 @@ export function pictureOf(id, { tell, pick, move }) {
     mark();
     play();
   };
-  const buttons = zoomOf((wanted) => {
+  const zooms = zoomOf((wanted) => {
     const middle = frame.from + (box.scrollLeft + frame.room / 2) / frame.scale;
     const inSight = moment && Math.abs(moment.time - middle) <= frame.room / 2 / frame.scale;
     zoom = wanted;
     redraw();
     box.scrollLeft = placeOf(frame, inSight ? moment.time : middle) - frame.room / 2;
     signs();
+    changed();
   });
+  // What a link keeps of the picture: the zoom, and the time at the left edge.
+  const look = () => ({ zoom: zooms.now(), left: frame?.scale ? Number((box.scrollLeft / frame.scale).toPrecision(4)) : 0 });
+  const showLook = (given) => {
+    if (given.zoom !== zooms.now()) zooms.set(given.zoom);
+    if (frame) box.scrollLeft = given.left * frame.scale;
+  };
   const placeAt = (event) => {
     if (!lanes.svg.contains(event.target)) return null;
     const { left, top } = lanes.svg.getBoundingClientRect();
@@ -377,7 +384,10 @@ export function pictureOf(id, { tell, pick, move }) {
     if (pointerType === "mouse") (pressed === 1 ? pick : tell)(...place);
   });
   box.addEventListener("pointerleave", () => tell(null));
-  box.addEventListener("scroll", signs);
+  box.addEventListener("scroll", () => {
+    signs();
+    changed();
+  });
   box.addEventListener("keydown", (event) => {
     const to = frame && moment && plain(event) ? movedBy(step, moment, event.key) : null;
     if (!to) return;
@@ -385,10 +395,10 @@ export function pictureOf(id, { tell, pick, move }) {
     move(to.rank, to.time);
     see(to.time, event.key === "ArrowLeft" || event.key === "Home" ? 0.2 : 0.8);
   });
-  const element = make("div", {}, make("div", { class: "tools" }, title, buttons.element), box);
+  const element = make("div", {}, make("div", { class: "tools" }, title, zooms.element), box);
   const observer = new ResizeObserver(() => {
     if (box.clientWidth && box.clientWidth !== width) redraw();
   });
   observer.observe(box);
-  return { element, box, draw, mark, play, stop: () => observer.disconnect() };
+  return { element, box, draw, mark, play, look, showLook, stop: () => observer.disconnect() };
 }

@@ -1,6 +1,7 @@
 // A sweep explorer: controls, a legend, a picture of lines on linear or logarithmic axes, a sentence, and the numbers as a table.
 
 import { at, markerOf, markOf, POINTING, pointed, spread, tableOf, watched } from "./chart.js";
+import { oneOf, someOf } from "./setting.js";
 import { shareRow } from "./share.js";
 import { counted, freshId, keepDrawn, listed, make, number, rootIn, selectOf } from "./view.js";
 
@@ -265,6 +266,16 @@ function controlsOf(id, data, change) {
   return { fields, scales: scales.element, lines: lines.element, show, focus: place.focus };
 }
 
+// What each part of a setting can be.
+function rulesOf({ quantities, choices, x, lines }) {
+  const axes = [x, ...quantities].filter(({ positive }) => positive);
+  const chosen = choices.map(({ name, values }) => [`chosen.${name}`, oneOf(values)]);
+  return {
+    quantity: oneOf(quantities.map(({ name }) => name)), ...Object.fromEntries(chosen), at: oneOf(x.values),
+    drawn: someOf(lines.map(({ name }) => name)), logarithmic: someOf(axes.map(({ name }) => name)),
+  };
+}
+
 // The numbers of the picture: a row for each drawn line, a column for each x.
 function figuresOf() {
   const table = make("table");
@@ -305,7 +316,7 @@ function render({ model, el }) {
     const picture = pictureOf();
     const figures = figuresOf();
     const told = make("p", { class: "told", role: "status" });
-    root.append(controls.fields, picture.element, told, controls.lines, controls.scales, shareRow(model, SETTING), ...figures.elements);
+    root.append(controls.fields, picture.element, told, controls.lines, controls.scales, shareRow(model, SETTING, () => rulesOf(model.get("data"))), ...figures.elements);
     root.append(make("p", { class: "hint" }, POINTING));
     const answers = { valueAt: picture.valueAt, look, pick: (x) => change("at", x), focus: controls.focus };
     const ends = [pointed(root, picture.element, answers), picture.stop];

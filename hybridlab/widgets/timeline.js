@@ -26,19 +26,23 @@ export function labelled(ops, scale) {
   return words.find((text) => wide.every((op) => fits(text(op), (op.end - op.start) * scale))) ?? (() => "");
 }
 
+export const MOST_ZOOM = 64;
+
 // Buttons that make a picture wider or narrower, or as wide as its box. `changed(zoom)` draws it `zoom` times as wide as its box.
+// `set(zoom)` does what the buttons do.
 export function zoomOf(changed) {
   let zoom = 1;
+  const set = (given) => {
+    zoom = Math.min(Math.max(given, 1), MOST_ZOOM);
+    changed(zoom);
+  };
   const button = (label, sign, act) => {
     const element = make("button", { type: "button", "aria-label": label, title: label }, sign);
-    element.addEventListener("click", () => {
-      zoom = Math.min(Math.max(act(zoom), 1), 64);
-      changed(zoom);
-    });
+    element.addEventListener("click", () => set(act(zoom)));
     return element;
   };
   const parts = [button("Zoom out", "−", (now) => now / 2), button("Zoom in", "+", (now) => now * 2), button("Fit", "Fit", () => 1)];
-  return { element: make("div", { class: "zoom", role: "group", "aria-label": "Width of the picture" }, ...parts) };
+  return { element: make("div", { class: "zoom", role: "group", "aria-label": "Width of the picture" }, ...parts), set, now: () => zoom };
 }
 
 // The path of the mark of a kind of operation, for readers who cannot tell the colours apart: none for F, a line below for B, dashes below

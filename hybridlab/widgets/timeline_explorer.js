@@ -4,10 +4,11 @@
 import { exportsOf } from "./exports.js";
 import { pipelineOf } from "./orders.js";
 import { playerOf } from "./player.js";
+import { nameIn, numberFrom, oneOf, orEach, orNull, wholeFrom } from "./setting.js";
 import { shareRow } from "./share.js";
 import { costsOf, timed, withTimes } from "./timed.js";
 import {
-  copiesSample, idleSample, kindSamples, most, pairSample, quantityOf, sampleOf, shadeSample, sorted, ticksUpTo, zoomOf,
+  copiesSample, idleSample, kindSamples, most, MOST_ZOOM, pairSample, quantityOf, sampleOf, shadeSample, sorted, ticksUpTo, zoomOf,
 } from "./timeline.js";
 import { pictureOf } from "./timeline_explorer_picture.js";
 import { difference, playedOf, summary } from "./timeline_words.js";
@@ -49,15 +50,15 @@ function offersOf(sources, live) {
   return { live: Boolean(live), schedules, most: sources[0].most, ...Object.fromEntries(values) };
 }
 
-// Whether a setting, which can come from a link, has schedules and sizes that are offered, and times.
-function isSound(offers, setting) {
-  const { schedule, compare, forward, backward, weight_share, p2p, slow_device, slowdown } = setting;
-  const isTime = (value) => value !== null && value >= 0 && value <= 1e200;
-  const named = [schedule, compare].filter(Boolean).every((name) => offers.schedules.has(name));
-  const sized = offers.live || SIZES.every((name) => offers[name].includes(setting[name]));
-  const shares = [weight_share].flat().every((share) => isTime(share) && share <= 1);
-  const slow = slow_device === null || (Number.isInteger(slow_device) && slow_device >= 0);
-  return named && sized && shares && slow && [forward, backward, p2p, slowdown].flat().every(isTime);
+// What each part of a setting can be: schedules and sizes that are offered, and times.
+function rulesOf(offers) {
+  const names = [...offers.schedules.keys()];
+  const time = numberFrom(0, 1e200);
+  const sizes = SIZES.map((name) => [name, offers.live ? wholeFrom(1, 1e7) : oneOf(offers[name])]);
+  return {
+    ...Object.fromEntries(sizes), schedule: oneOf(names), compare: oneOf(["", ...names]), forward: orEach(time), backward: orEach(time),
+    weight_share: orEach(numberFrom(0, 1)), p2p: time, slow_device: orNull(wholeFrom(0)), slowdown: time,
+  };
 }
 
 // The wanted number of chunks if the schedule supports it, else the schedule's first.
@@ -235,23 +236,46 @@ function tableOfFigures(timelines) {
 }
 
 // Everything below the controls; `draw(timelines)` shows them there.
-function shownIn(root, id, model, pick) {
+function shownIn(root, id, model, pick, rules) {
   const status = make("p", { class: "status", role: "status" });
   const [table, legend] = [make("table"), make("ul", { class: "legend" })];
-  const picture = pictureOf(id, pick);
+  const notice = () => model.page?.notice();
+  const picture = pictureOf(id, pick, false, notice);
   const spoken = make("p", { class: "unseen", "aria-live": "polite" });
   const words = make("p", { class: "difference" });
-  const player = playerOf(`${id}-time`, "Time", picture.moveTime);
+  const player = playerOf(`${id}-time`, "Time", (time) => {
+    picture.moveTime(time);
+    if (!player.playing()) notice();
+  });
   const path = make("button", { type: "button", "aria-pressed": "false" }, "Critical path");
-  path.addEventListener("click", () => {
-    const shown = path.getAttribute("aria-pressed") !== "true";
+  const pathShown = () => path.getAttribute("aria-pressed") === "true";
+  const showPath = (shown) => {
     path.setAttribute("aria-pressed", shown);
     picture.showPath(shown);
-  });
-  const tools = make("div", { class: "tools" }, player.element, path, zoomOf(picture.zoomTo).element);
+  };
+  path.addEventListener("click", () => showPath(!pathShown()));
+  const zoom = zoomOf(picture.zoomTo);
+  const tools = make("div", { class: "tools" }, player.element, path, zoom.element);
   const [shown, readout] = [make("div", {}, tools, picture.element), make("div", { class: "readout" }, picture.told, table, words, legend)];
   let given = []; // the timelines in the picture
-  const row = shareRow(model, SETTING, exportsOf(() => given, picture.element));
+  const look = {
+    made: { time: null, zoom: 1, path: false, chosen: "", left: 0 },
+    rules: () => ({
+      time: orNull(numberFrom(0, player.end())),
+      zoom: numberFrom(1, MOST_ZOOM),
+      path: oneOf([false, true]),
+      chosen: nameIn(picture.has, "an operation of the picture, such as 0F0, or an idle time, such as idle before 0B0"),
+      left: numberFrom(0, player.end()),
+    }),
+    read: () => ({ time: player.part(), zoom: zoom.now(), path: pathShown(), ...picture.look() }),
+    show: ({ time, zoom: wide, path: shown, ...kept }) => {
+      player.go(time ?? player.end());
+      showPath(shown);
+      if (wide !== zoom.now()) zoom.set(wide);
+      picture.showLook(kept);
+    },
+  };
+  const row = shareRow(model, SETTING, rules, { look, files: exportsOf(() => given, picture.element) });
   root.append(status, make("div", { class: "stage" }, shown, readout), row, spoken);
   const draw = (timelines) => {
     const sameOrders = timelines.length === given.length && timelines.every(({ ops }, place) => ops === given[place].ops);
@@ -289,14 +313,15 @@ function render({ model, el }) {
   };
   const controls = controlsOf(id, model.get("data")?.unit, pick);
   root.append(controls.element);
-  const below = shownIn(root, id, model, pick);
-  const pipelines = new WeakMap();
   let [answer, offers, drawn] = [null, null, null]; // the kernel's answer, the values to choose from, the setting in the picture
+  const below = shownIn(root, id, model, pick, () => rulesOf(offersOf(sourcesOf(model), answer)));
+  const pipelines = new WeakMap();
 
   const show = () => {
     const [now, sources] = [setting(), sourcesOf(model)];
     offers = offersOf(sources, answer);
-    if (!isSound(offers, now)) throw new Error("the setting is not one of this view");
+    const rules = rulesOf(offers);
+    if (!SETTING.every((name) => rules[name].fits(now[name]))) throw new Error("the setting is not one of this view");
     const timelines = timelinesOf(sources, now, pipelines);
     controls.show(now, offers, timelines);
     if (answer && !timelines) return below.say(COMPUTING, SILENT); // the picture stays until the kernel has sent another one

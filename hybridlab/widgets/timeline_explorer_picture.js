@@ -7,7 +7,7 @@ import { make, plain } from "./view.js";
 
 const HINT =
   "Point at an operation or an idle time to read what it waits for; a click or a tap keeps it, Escape lets go. From the keyboard: Tab to " +
-  "the picture, arrow keys to move, Enter to go to what is waited for.";
+  "the picture, arrow keys to move, Space to keep, Enter to go to what is waited for.";
 
 function refusedPanel(timeline, pick) {
   const sentence = make("p", {}, `${timeline.refusal[0].toUpperCase()}${timeline.refusal.slice(1)}.`);
@@ -51,6 +51,10 @@ function marksOf(timeline, item) {
   return Object.entries(of).flatMap(([name, items]) => items.filter(Boolean).map((each) => [name, each]));
 }
 
+// The name of an item in a link. An idle time is named after the operation that ends it.
+const nameOfItem = ({ gap, device, next, text }) => (gap ? `idle before ${next?.text ?? `the end of device ${device}`}` : text);
+const OTHER = " below"; // the end of the name of an item in the second timeline
+
 // What is told of an item: its name in bold, and sentences.
 function wordsOf(timeline, item) {
   if (item.gap) return ["Idle.", ` ${whyIdle(timeline, item)}`];
@@ -61,19 +65,23 @@ function wordsOf(timeline, item) {
 // The picture, one stop of the Tab key, and `told`, the sentences on what is pointed at. `draw(timelines)` shows timelines.
 // `moveTime(times)` moves the cursor of all panels to a time, or of each panel to its own. `zoomTo(zoom)` sets the width.
 // `showPath(shown)` colours the critical paths.
-export function pictureOf(id, pick) {
+// `look()` is what a link keeps of it: the name of the item that is kept, and the time at the left edge. `has(name)` says whether there is
+// such an item, and `showLook(look)` shows both. `changed()` is called when the reader has changed them. `low` asks for low rows.
+export function pictureOf(id, pick, low = false, changed = () => {}) {
   const [box, told] = [make("div", { class: "picture" }), make("p", { class: "told" })];
   let [timelines, panels, width, zoom, current, pinned, path, marked, made] = [[], [], 0, 1, null, null, false, [], 0];
+  let scrolled = 0; // px; to ask the box for it after each change would lay out the page twice
 
   const drawn = () => panels.filter((panel) => panel.plot);
   const panelWith = (item) => drawn().find((panel) => panel.plot.contains(item.bar));
-  // Tells of an item; of the critical paths if they are coloured; else how to use the picture.
+  // Tells of an item and of the critical paths if they are coloured. Without both, tells how to use the picture.
   const tell = (item) => {
     const panel = item && panelWith(item);
     told.classList.toggle("hint", !panel && !path);
-    if (!panel) return told.replaceChildren(path ? drawn().map(({ timeline }) => pathWords(timeline)).join(" ") : drawn().length ? HINT : "");
+    const sums = path ? drawn().map(({ timeline }) => pathWords(timeline)).join(" ") : "";
+    if (!panel) return told.replaceChildren(sums || (drawn().length ? HINT : ""));
     const [name, words] = wordsOf(panel.timeline, item);
-    told.replaceChildren(make("strong", {}, name), words);
+    told.replaceChildren(make("strong", {}, name), sums ? `${words} ${sums}` : words);
   };
   const mark = (item) => {
     for (const arrow of box.querySelectorAll(".arrow")) arrow.remove();
@@ -84,6 +92,18 @@ export function pictureOf(id, pick) {
     for (const [name, { bar }] of marked) bar.classList.add(name);
     if (item?.late) item.bar.parentNode.append(arrowTo(item, own.frame));
     tell(item);
+  };
+  // The name of the item that is kept, and the item with a name.
+  const keptName = () => (pinned ? `${nameOfItem(pinned)}${panelWith(pinned) === panels[0] ? "" : OTHER}` : "");
+  const itemNamed = (name) => {
+    const panel = panels[name.endsWith(OTHER) ? 1 : 0];
+    const devices = panel?.plot ? panel.lines.map((_, device) => device) : [];
+    return devices.flatMap((device) => itemsOn(panel, device)).find((item) => nameOfItem(item) === name.replace(OTHER, "")) ?? null;
+  };
+  const keep = (item) => {
+    pinned = item;
+    rest();
+    changed();
   };
   const rest = () => mark(pinned ?? (box.matches(":focus-within") ? current : null));
   const itemAt = (target) => target.closest?.(".op, .idle")?.item;
@@ -108,13 +128,14 @@ export function pictureOf(id, pick) {
   // A timeline of the same orders as before keeps its elements, which only move.
   const draw = (given = timelines) => {
     const focused = current && box.matches(":focus-within");
+    const kept = given === timelines ? keptName() : "";
     const before = current && { place: panels.findIndex((panel) => panel.timeline?.ops.includes(current)), text: current.text };
     release();
     timelines = given;
     width ||= box.clientWidth; // later the observer keeps it: to ask for it here would lay out the page twice
     const wide = width ? `${width}px` : "100%";
     if (box.style.getPropertyValue("--hl-width") !== wide) box.style.setProperty("--hl-width", wide); // all elements in the box inherit it
-    const frame = frameOf(timelines, width || 640, zoom);
+    const frame = frameOf(timelines, width || 640, zoom, low);
     const old = panels;
     panels = timelines.map((timeline) => {
       if (timeline.refusal) return refusedPanel(timeline, pick);
@@ -134,7 +155,7 @@ export function pictureOf(id, pick) {
     const label = `${timelines.map(summary).join(" ")} Arrow keys move between operations and idle times.`;
     const described = { role: "application", "aria-roledescription": "timeline", "aria-label": label };
     for (const [name, value] of Object.entries(described)) drawn().length ? box.setAttribute(name, value) : box.removeAttribute(name);
-    pinned = null;
+    pinned = itemNamed(kept);
     const ops = drawn().flatMap((panel) => panel.timeline.ops);
     if (ops.length) settle(panels[before?.place]?.timeline?.ops.find((op) => op.text === before.text) ?? ops[0]);
     requestAnimationFrame(edges);
@@ -150,8 +171,7 @@ export function pictureOf(id, pick) {
   box.addEventListener("pointerleave", rest);
   box.addEventListener("click", (event) => {
     const item = itemAt(event.target);
-    pinned = item && item !== pinned ? item : null;
-    rest();
+    keep(item && item !== pinned ? item : null);
   });
   box.addEventListener("focusout", ({ relatedTarget }) => {
     if (!box.contains(relatedTarget)) mark(pinned);
@@ -162,26 +182,35 @@ export function pictureOf(id, pick) {
     mark(item ?? pinned);
   });
   box.addEventListener("keydown", (event) => {
-    if (event.key === "Escape") {
-      pinned = null;
-      return rest();
-    }
+    if (event.key === "Escape") return keep(null);
     const from = itemAt(event.target);
+    if (from && event.key === " " && plain(event)) {
+      event.preventDefault();
+      return keep(from === pinned ? null : from);
+    }
     const to = from && plain(event) ? neighbour(drawn(), panelWith(from), from, event.key) : null;
     if (!to) return;
     event.preventDefault();
-    pinned = null;
+    keep(null);
     settle(to);
     to.bar.focus();
   });
   // text on a page asks to light an operation, by its name; null lets go
   box.addEventListener("hybridlab:light", ({ detail }) => {
     const item = drawn().flatMap((panel) => panel.timeline.ops).find(({ text }) => text === detail.op);
-    if (detail.keep) pinned = item ?? null;
+    if (detail.keep) return keep(item ?? null);
     if (item) mark(item);
     else rest();
   });
-  box.addEventListener("scroll", edges);
+  const scrollTo = (x) => {
+    box.scrollLeft = x;
+    scrolled = box.scrollLeft;
+  };
+  box.addEventListener("scroll", () => {
+    scrolled = box.scrollLeft;
+    edges();
+    changed();
+  });
   const observer = new ResizeObserver(() => {
     if (!box.clientWidth || box.clientWidth === width) return;
     width = box.clientWidth;
@@ -195,12 +224,23 @@ export function pictureOf(id, pick) {
     const at = (box.scrollLeft + box.clientWidth / 2) / box.scrollWidth;
     zoom = given;
     draw();
-    box.scrollLeft = at * box.scrollWidth - box.clientWidth / 2;
+    scrollTo(at * box.scrollWidth - box.clientWidth / 2);
+    changed();
   };
   const showPath = (shown) => {
     path = shown;
     for (const panel of drawn()) colourPath(panel, path);
     rest();
+    changed();
   };
-  return { element: box, told, draw, moveTime, zoomTo, showPath, stop: () => observer.disconnect() };
+  const scale = () => drawn()[0]?.frame.scale ?? 0; // px
+  const look = () => ({ chosen: keptName(), left: scale() ? Number((scrolled / scale()).toPrecision(4)) : 0 });
+  const showLook = ({ chosen, left }) => {
+    pinned = itemNamed(chosen);
+    if (pinned) settle(pinned);
+    rest();
+    scrollTo(left * scale());
+  };
+  const has = (name) => Boolean(itemNamed(name));
+  return { element: box, told, draw, moveTime, zoomTo, showPath, look, has, showLook, stop: () => observer.disconnect() };
 }

@@ -64,6 +64,16 @@ export function chainBehind({ next, start }) {
   return chain;
 }
 
+// What devices run one after the other, each device once for the operations that follow each other on it: "device 3 runs 3F5 and 3F6".
+function runsOf(chain) {
+  const runs = [];
+  for (const { text, device } of chain) {
+    if (runs.at(-1)?.device === device) runs.at(-1).texts.push(text);
+    else runs.push({ device, texts: [text] });
+  }
+  return runs.map(({ device, texts }) => `device ${device} runs ${listed(texts)}`);
+}
+
 export function whyIdle(timeline, gap) {
   const { device, start, end, next } = gap;
   const when = `Device ${device} is idle from ${number(start)} to ${timeIn(timeline, end)}`;
@@ -76,7 +86,7 @@ export function whyIdle(timeline, gap) {
   if (!source) return `${when}. Then it runs ${next.text}.`;
   const needs = next.late && next.late !== next ? `${next.late.text}, together with ${next.text}` : next.text;
   const chain = chainBehind(gap);
-  const path = chain.length > 1 ? ` Meanwhile ${listed(chain.map(({ text, device: on }) => `device ${on} runs ${text}`))}.` : "";
+  const path = chain.length > 1 ? ` Meanwhile ${listed(runsOf(chain))}.` : "";
   const travel = source.device !== device && timeline.p2p ? ` The message takes ${number(timeline.p2p)}.` : "";
   return `${when}. The next operation, ${needs}, needs ${source.text} of device ${source.device}, which ends at ${number(source.end)}.${travel}${path}`;
 }

@@ -1,5 +1,6 @@
 // Training curves: a run and a step to choose, plots of loss and held-out accuracy against the step, and the numbers as a table.
 
+import { oneOfEach, wholeFrom } from "./setting.js";
 import { shareRow } from "./share.js";
 import { at, POINTING, pointed } from "./chart.js";
 import { field, freshId, grouped, keepDrawn, make, number, rootIn, selectOf } from "./view.js";
@@ -136,6 +137,7 @@ function render({ model, el }) {
     const data = model.get("data");
     const pick = (place, value) => change("chosen", model.get("chosen").with(place, value));
     const selects = data.axes.map(({ name }, place) => selectOf(`${id}-${place}`, name, (value) => pick(place, value)));
+    const rules = () => ({ chosen: oneOfEach(data.axes.map(({ values }) => values)), step: wholeFrom(1, data.steps) });
     const slider = sliderOf(`${id}-step`, data.steps, (step) => change("step", step));
     const controls = [...selects, slider].map((control) => control.element);
     const picture = pictureOf();
@@ -144,7 +146,7 @@ function render({ model, el }) {
     const caption = make("caption");
     const told = make("p", { class: "unseen", role: "status" });
     const fields = make("div", { class: "fields", role: "group", "aria-label": "Run" }, ...controls);
-    root.append(fields, shareRow(model, SETTING), legend(), picture.element, make("table", {}, caption, head, rows), told);
+    root.append(fields, shareRow(model, SETTING, rules), legend(), picture.element, make("table", {}, caption, head, rows), told);
     root.append(make("p", { class: "hint" }, POINTING));
     const valueAt = (event) => picture.stepAt(event, data.steps);
     const end = pointed(root, picture.element, { valueAt, look, pick: (step) => change("step", step), focus: slider.focus });

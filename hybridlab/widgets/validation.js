@@ -29,12 +29,7 @@ function quoted(word) {
   return letters.length > 60 ? `${letters.slice(0, 57).join("")}...` : letters.join("");
 }
 
-function unread(part) {
-  const upper = part.toUpperCase();
-  const small = `the kind is a capital letter, as in ${upper}`;
-  const wanted = operationOf(upper) ? small : "write stage, kind (F, B, I, W), microbatch, like 2F0";
-  return `${quoted(part)} is not an operation: ${wanted}`;
-}
+const unread = (part) => `${quoted(part)} is not an operation: write stage, kind (F, B, I, W), microbatch, like 2F0`;
 
 // A word of a line: its text, its place in the whole text, and its turn: one operation, or the two of an overlapped pair. The turn of a
 // word that cannot be read is empty, and `why` says why.

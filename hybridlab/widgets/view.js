@@ -84,7 +84,6 @@ export function keepDrawn(model, root, traits, show, stop, name = "picture") {
     try {
       show();
     } catch (error) {
-      if (model.page?.undo()) return soon(); // a link had set what cannot be drawn; now the old setting is back
       console.warn(`${name}:`, error);
       end();
       sayDamaged(root, name, "drawn");

@@ -183,7 +183,7 @@ def test_no_file_of_a_step_that_is_refused(together: Together) -> None:
 def test_the_row_of_buttons_fits(together: Together, width: int) -> None:
     page = together(explorer())
     page.set_viewport_size({"width": width, "height": 900})
-    assert page.locator(".share button").all_text_contents() == ["Copy a link", "Save SVG", "Save CSV", "Save Perfetto trace"]
+    assert page.locator(".share button").all_text_contents() == ["Copy a link", "Embed", "Save SVG", "Save CSV", "Save Perfetto trace"]
     assert page.locator(".share").evaluate("(row) => row.scrollWidth <= row.clientWidth")
 
 

@@ -148,6 +148,13 @@ def test_an_idle_time_says_who_is_waited_for_and_what_runs_meanwhile(alone: Alon
     assert told.inner_text().endswith("1F2 on device 1 needs its output.")
 
 
+def test_a_device_is_named_once_for_the_operations_that_it_runs_meanwhile(alone: Alone) -> None:
+    """Worked out by hand: with two devices, GPipe's device 0 waits for the last forward and the first backward of device 1."""
+    view = alone(TimelineExplorer("gpipe", devices=2, microbatches=4))
+    view.locator(".idles .idle").first.click()
+    assert view.locator(".told").inner_text().endswith("Meanwhile device 1 runs 1F3 and 1B0.")
+
+
 def test_a_device_that_has_finished_waits_for_nobody(alone: Alone) -> None:
     view = alone(TimelineExplorer(**SMALL | {"p2p": 0}))
     view.locator(".idles .idle").last.click()
@@ -170,6 +177,11 @@ def test_a_critical_path_is_coloured_and_its_sum_is_the_makespan(alone: Alone, p
     assert len(path) == len(run.breakdown().critical_path)
     numbers = [float(each) for each in re.findall(r"\(([\d.]+)\)", view.locator(".told").inner_text())]
     assert sum(numbers) == pytest.approx(run.makespan)
+    sums = view.locator(".told").inner_text()
+    view.locator(".idles .idle").first.click()
+    told = view.locator(".told").inner_text()
+    assert told.startswith("Idle.")
+    assert told.endswith(sums), "with an idle time chosen, the sum is still told"
     button.click()
     assert view.locator(".op.path").count() == 0
 

@@ -351,11 +351,13 @@ def test_rings_that_cannot_run_are_refused_with_the_reason(function: Any, senten
 @pytest.mark.needs("node")
 def test_a_link_can_set_a_bool_and_a_title(tmp_path: Path) -> None:
     code = """
-import { settingIn } from "./setting.js";
-const answer = ({ words, choices }) => words.map((word) => settingIn(`overlap=${word}`, ["overlap"], { overlap: "mine" }, {}, choices));
+import { oneOf, settingIn } from "./setting.js";
+const answer = ({ words, values }) => words.map((word) => {
+  const overlap = "mine";
+  return settingIn(new Map([["overlap", word]]), { overlap }, { overlap }, () => ({ overlap: oneOf(values) })).setting.overlap;
+});
 """
-    found = node.run(tmp_path, code, {"words": ["true", "mine"], "choices": {"overlap": [False, True, "mine"]}})
-    assert found == [{"setting": {"overlap": True}}, {"setting": {"overlap": "mine"}}]
+    assert node.run(tmp_path, code, {"words": ["true", "mine"], "values": [False, True, "mine"]}) == [True, "mine"]
 
 
 # ---- the setting and the cursor ----

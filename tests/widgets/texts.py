@@ -19,6 +19,7 @@ LAID_OUT = [
     TWO.replace(" ", "\u00a0"),
     "\ufeff" + TWO,
     build("1f1b", 2, 2).to_csv(),
+    TWO.lower(),
     "# my schedule\n" + TWO.replace(" ", ", ").replace("device, ", "device "),
     'sep=;\r"0F0";"0F1";"0B0";"0B1"\r;;;\r"1F0";"1B0";"1F1";"1B1"\r',
     "0UNSHARD,0F0,0SEND_F0,,0F1,0SEND_F1,0RECV_B0,0B0,0RECV_B1,0B1,0REDUCE_GRAD\n1F0,1B0,1F1,1B1\n",
@@ -28,7 +29,7 @@ UNREADABLE: list[Refused] = [
     ("", "empty", ("device 0: 0F0 0B0",)),
     ("0F0 0B0\n1F0 1X0", "unknown-operation", ("line 2, column 5", "'1X0'")),
     ("0F0 0G0", "unknown-operation", ("line 1, column 5:", "'0G0'")),
-    ("device 0: 0F0 0B0\ndevice 1: 1F0 1b0", "unknown-operation", ("line 2, column 15:", "'1b0'")),
+    ("device 0: 0F0 0B0\ndevice 1: 1F0 1y0", "unknown-operation", ("line 2, column 15:", "'1y0'")),
     ("device 0:\t0F0\t0X0", "unknown-operation", ("line 1, column 15:", "'0X0'")),
     ("\n\n  0F0 ?", "unknown-operation", ("line 3, column 7:", "'?'")),
     ("0F0 0B0\r\n1F0 1B\r\n", "unknown-operation", ("line 2, column 5:", "'1B'")),
@@ -39,7 +40,6 @@ UNREADABLE: list[Refused] = [
     ("device 0: 0F0 0B0\ndevice 0: 1F0 1B0", "wrong-device-number", ("line 2, column 1: device 1", "not device 0")),
     ("device zero: 0F0", "unknown-operation", ("line 1, column 1:", "'device'")),
     (" \n\t\n", "empty", ("text", "device 0: 0F0 0B0")),
-    ("device 0: 0f0 0B0", "unknown-operation", ("line 1, column 11", "'0f0'", "as in 0F0")),
 ]
 
 GOOD = str(build("1f1b", 4, 8))
