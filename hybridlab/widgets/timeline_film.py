@@ -60,7 +60,7 @@ class TimelineFilm(Pictured):
 
         costs = costs_of_one_setting(**self.data["costs"], unit=self.data["unit"] or None)
         sizes = self.data["devices"], self.data["microbatches"]
-        return compare({each["title"]: simulate(build(each["name"], *sizes), costs) for each in self.data["schedules"]}, activations=False)
+        return compare({each["title"]: simulate(build(each["name"], *sizes), costs) for each in self.data["schedules"]})
 
     def __repr__(self) -> str:
         names = ", ".join(each["name"] for each in self.data["schedules"])

@@ -59,6 +59,15 @@ def run(page: Page, cell: int) -> Locator:
     return page.locator(".jp-CodeCell").nth(cell)
 
 
+def opened(context: BrowserContext, url: str) -> Page:
+    """Return a page with a notebook that has a kernel."""
+    page = context.new_page()
+    page.goto(url)
+    page.locator(".jp-Notebook .jp-CodeCell").first.wait_for()
+    page.evaluate(CONNECTED)
+    return page
+
+
 @pytest.fixture(scope="module")
 def notebook(lab_context: BrowserContext, lab_server: tuple[str, Path]) -> Iterator[tuple[Page, str]]:
     warnings: list[str] = []
@@ -272,6 +281,32 @@ def test_a_notebook_with_a_kernel(notebook: tuple[Page, str]) -> None:
         the_grid_outlives_the_kernel,
     )
     in_order(page, questions, address, explorer)
+
+
+def test_a_notebook_that_is_opened_again_shows_pictures_in_place_of_views(
+    lab_context: BrowserContext, lab_server: tuple[str, Path]
+) -> None:
+    address, root = lab_server
+    cells = [new_code_cell(CELLS[SHOWN]), new_code_cell(CELLS[ASKED])]
+    (root / "again.ipynb").write_text(nbformat.writes(new_notebook(cells=cells)), encoding="utf-8")
+    kernel = {"path": "again.ipynb", "name": "again.ipynb", "type": "notebook", "kernel": {"name": "python3"}}
+    ask(f"{address}/api/sessions", "POST", kernel)
+    page = opened(lab_context, f"{address}/doc/tree/again.ipynb")
+    for cell in range(2):
+        expect(run(page, cell).locator(".hybridlab-view")).to_be_visible()
+        expect(page.locator(".hybridlab-still").nth(cell)).to_be_hidden()
+    page.evaluate("() => jupyterapp.commands.execute('docmanager:save')")
+    page.close()
+    stop_kernels(address)
+    ask(f"{address}/api/sessions", "POST", kernel)
+    page = opened(lab_context, f"{address}/doc/tree/again.ipynb")
+    expect(page.locator(".hybridlab-still img")).to_be_visible()
+    expect(page.locator(".hybridlab-still").nth(1)).to_contain_text("Which is sooner?")
+    missing = page.get_by_text("model not found")
+    expect(missing).to_have_count(2)
+    for place in range(2):
+        expect(missing.nth(place)).to_be_hidden()
+    page.close()
 
 
 def test_a_lab_leads_to_the_pages_of_the_book(lab_context: BrowserContext, lab_server: tuple[str, Path]) -> None:
