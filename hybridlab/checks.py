@@ -1,8 +1,10 @@
 """Checks of arguments for all public functions. The same mistake gives the same sentence and the same code everywhere."""
 
 import difflib
+import inspect
 import operator
 from collections.abc import Iterable, Iterator, Sequence
+from functools import wraps
 from types import MappingProxyType
 from typing import Any, TypeVar
 
@@ -324,6 +326,38 @@ def item_of(items: Sequence[Item], place: object, owner: str, noun: str) -> Item
         code = "out-of-range" if isinstance(place, (int, np.integer)) and not isinstance(place, bool) else "wrong-type"
         raise HybridLabError(f"{owner} has {counted(count, noun)}: {asked}", code)
     return items[chosen] if isinstance(chosen, int) else tuple(items[each] for each in chosen)
+
+
+def with_known_arguments(made: type[Item]) -> type[Item]:
+    """Return the class. A call with an argument that it does not have then raises an error that lists its arguments.
+
+    Python's own error names no other argument, and is no HybridLabError.
+
+    Parameters
+    ----------
+    made : type
+        The class. It is changed.
+
+    Examples
+    --------
+    >>> from hybridlab import Plan
+    >>> Plan(tensor=8, expert=4)
+    Traceback (most recent call last):
+    hybridlab.errors.HybridLabError: Plan has no argument 'expert'. Known: tensor, pipeline, data, microbatch, global_batch, chunks,
+        recompute, sequence_parallel
+    """
+    init = made.__init__  # type: ignore[misc]
+    known = list(inspect.signature(made).parameters)
+
+    @wraps(init)
+    def checked(self: Item, *places: Any, **named: Any) -> None:
+        for name in named:
+            if name not in known:
+                raise HybridLabError(f"{made.__name__} has no argument {name!r}. Known: {', '.join(known)}", "unknown-name")
+        init(self, *places, **named)
+
+    made.__init__ = checked  # type: ignore[misc]
+    return made
 
 
 def short_repr(value: object) -> str:

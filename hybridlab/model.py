@@ -8,7 +8,7 @@ numbers, as in mixed-precision training.
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from hybridlab.checks import known_name, true_or_false, whole_number
+from hybridlab.checks import known_name, true_or_false, whole_number, with_known_arguments
 from hybridlab.errors import UnsupportedSize
 
 RECOMPUTE = ("none", "selective", "full")
@@ -58,6 +58,7 @@ class Work(NamedTuple):
         return self.operand_bytes + self.elementwise_bytes
 
 
+@with_known_arguments
 @dataclass(frozen=True)
 class Transformer:
     """The shape of a GPT model.
@@ -78,7 +79,7 @@ class Transformer:
     Raises
     ------
     HybridLabError
-        A size is not a whole number of at least 1.
+        A size is not a whole number of at least 1, or an argument is unknown. There are no experts.
     UnsupportedSize
         ``hidden`` is not a multiple of ``heads``.
 

@@ -3,7 +3,7 @@
 import math
 from dataclasses import dataclass
 
-from hybridlab.checks import known_name, short_repr, true_or_false, whole_number
+from hybridlab.checks import known_name, short_repr, true_or_false, whole_number, with_known_arguments
 from hybridlab.errors import HybridLabError, UnsupportedSize
 from hybridlab.hardware import Profile
 from hybridlab.model import RECOMPUTE, Transformer
@@ -14,6 +14,7 @@ LEAST_BATCH = 512  # samples; every run in the calibration of the efficiency has
 SIZES = ("tensor", "pipeline", "data", "microbatch", "global_batch", "chunks")
 
 
+@with_known_arguments
 @dataclass(frozen=True)
 class Plan:
     """The way in which ``tensor`` x ``pipeline`` x ``data`` GPUs divide a model and a batch.
@@ -40,7 +41,7 @@ class Plan:
     Raises
     ------
     HybridLabError
-        A size is not a whole number of at least 1, or the kind of recomputation is unknown.
+        A size is not a whole number of at least 1, or the kind of recomputation or an argument is unknown. There is no expert parallelism.
     UnsupportedSize
         The samples cannot be divided evenly among replicas and microbatches (``not-divisible``), or the chunks do not suit the pipeline.
 

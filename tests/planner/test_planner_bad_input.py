@@ -56,6 +56,8 @@ def test_shapes_that_are_none(call: Any, code: str, words: str) -> None:
     (lambda: Plan(0, 1, 1, 1, 8), "too-small", "tensor 1 0"),
     (lambda: Plan(1, 1, 1, 1, NAN), "not-a-whole-number", "global_batch 1 nan"),  # type: ignore[arg-type]
     (lambda: Plan(1, 10**8, 1, 1, 8), "too-large", "pipeline 10,000,000 100000000"),
+    (lambda: Plan(expert=2), "unknown-name", "'expert' tensor, pipeline"),  # type: ignore[call-arg]
+    (lambda: Transformer(8, 1024, 16, experts=8), "unknown-name", "'experts' layers, hidden"),  # type: ignore[call-arg]
     (lambda: Plan(1, 1, 3, 2, 16), "not-divisible", "3 2 6 16 12 18"),
     (lambda: Plan(1, 1, 3, 2, 4), "not-divisible", "6 4"),
     (lambda: Plan(1, 1, 1, 1, 8, 2), "unsupported-size", "2 chunks=1"),
