@@ -346,17 +346,17 @@ def with_known_arguments(made: type[Item]) -> type[Item]:
     hybridlab.errors.HybridLabError: Plan has no argument 'expert'. Known: tensor, pipeline, data, microbatch, global_batch, chunks,
         recompute, sequence_parallel
     """
-    init = made.__init__  # type: ignore[misc]
-    known = list(inspect.signature(made).parameters)
+    changed: Any = made  # mypy lets nobody change a method
+    init, known = changed.__init__, list(inspect.signature(made).parameters)
 
     @wraps(init)
-    def checked(self: Item, *places: Any, **named: Any) -> None:
+    def checked(self: Any, *places: Any, **named: Any) -> None:
         for name in named:
             if name not in known:
                 raise HybridLabError(f"{made.__name__} has no argument {name!r}. Known: {', '.join(known)}", "unknown-name")
         init(self, *places, **named)
 
-    made.__init__ = checked  # type: ignore[misc]
+    changed.__init__ = checked
     return made
 
 
