@@ -84,7 +84,12 @@ def cross_prediction(
 
 
 def formula_prediction(
-    schedule: Schedule, measured: Timeline | Sequence[Timeline], p2p: float = 0.0, *, slowest: bool = False
+    schedule: Schedule,
+    measured: Timeline | Sequence[Timeline],
+    p2p: float = 0.0,
+    *,
+    per: str | tuple[str, str] = "device",
+    slowest: bool = False,
 ) -> float | None:
     """Return the makespan from the closed form of a schedule. The closed form takes the mean of the measured times over the devices.
 
@@ -96,8 +101,10 @@ def formula_prediction(
         Measured steps.
     p2p : float
         The latency of all messages, in the unit of the timelines.
+    per : str or tuple of str
+        What has a time of its own, as in :func:`cross_prediction`. A device takes the times of as many stages as the schedule has chunks.
     slowest : bool
-        With True, the closed form takes the largest of the measured times over the devices instead of the mean.
+        With True, the closed form takes the largest of the measured times instead of their mean.
 
     Returns
     -------
@@ -118,12 +125,13 @@ def formula_prediction(
     """
     if not isinstance(schedule, Schedule):
         raise HybridLabError(f"a closed form is for a Schedule, not {short_repr(schedule)}", "not-a-schedule")
-    form, costs = FORMS.get(schedule.name), times_of_steps(measured, p2p)
+    form, costs = FORMS.get(schedule.name), times_of_steps(measured, p2p, per=per)
     if form is None:
         return None
-    one = np.max if true_or_false(slowest, "slowest") else np.mean
+    one, stages = np.max if true_or_false(slowest, "slowest") else np.mean, schedule.chunks if costs.by_stage else 1
+    forward, backward, weight = (stages * float(one(each)) for each in (costs.forward, costs.backward, costs.weight_gradient))
     try:
-        return float(form(schedule, *(float(one(each)) for each in (costs.forward, costs.backward, costs.weight_gradient, costs.p2p))))
+        return float(form(schedule, forward, backward, weight, float(one(costs.p2p))))
     except UnsupportedSize:
         return None
 

@@ -3,6 +3,7 @@
 A busy machine can only lengthen a run. So tests of real runs demand an order and lower bounds, and never a time.
 """
 
+import itertools
 import json
 from dataclasses import replace
 from pathlib import Path
@@ -168,9 +169,9 @@ def test_operations_of_overlapped_pairs_do_not_count() -> None:
 @in_turn("name", sorted(FORMS))
 def test_closed_forms_equal_the_clock_where_all_devices_take_the_same_times(name: str) -> None:
     size = Size(name, 4, 8, REGISTRY[name].fewest_chunks)
-    for p2p in (0.0, 0.25):
+    for p2p, per in itertools.product((0.0, 0.25), ("device", "stage", ("stage", "microbatch"))):
         step = simulate(size.build(), Costs(forward=4, backward=8, weight_share=0.5, p2p=p2p))
-        formula = formula_prediction(size.build(), step, p2p)
+        formula = formula_prediction(size.build(), step, p2p, per=per)
         if p2p and name in WITHOUT_LATENCY:
             assert formula is None
         else:
