@@ -35,7 +35,8 @@ EVERYWHERE_THE_SAME = {
 ALL_FORMS = (
     "get_ipython().display_formatter.formatters['image/svg+xml']"
     ".for_type_by_name('hybridlab.plot.picture', 'Picture', lambda figure: figure.svg()); "
-    "get_ipython().display_formatter.ipython_display_formatter.enabled = False"
+    "get_ipython().display_formatter.ipython_display_formatter"
+    ".for_type_by_name('hybridlab.widgets.still', 'Pictured', lambda widget: exec('raise NotImplementedError'))"
 )
 
 
