@@ -34,9 +34,11 @@ NPM := $(if $(shell command -v npm 2>/dev/null),npm,$(BIN)/npm)
 LAB_FLAGS = $(if $(DISPLAY)$(WAYLAND_DISPLAY)$(filter Darwin,$(shell uname)),,--no-browser) --log-level=WARN \
 	$(if $(filter 0,$(shell id -u)),--allow-root)
 # settings inside .venv: kernels do not each warn that they speak TCP to this very machine, JupyterLab does not ask about news
-# and leaves out the kernel that is for JupyterLite
-QUIETLY = mkdir -p $(VENV)/etc/ipython $(VENV)/etc/jupyter/labconfig $(VENV)/share/jupyter/lab/settings && \
-	echo '{"disabledExtensions": {"@jupyterlite/pyodide-kernel-extension": true}}' >$(VENV)/etc/jupyter/labconfig/page_config.json && \
+# and does not find the kernel that is for JupyterLite (it also loads an extension that is switched off, which then logs an error)
+LITE := $(VENV)/share/jupyterlite/labextensions
+QUIETLY = mkdir -p $(VENV)/etc/ipython $(LITE) $(VENV)/share/jupyter/lab/settings && \
+	if [ -d $(VENV)/share/jupyter/labextensions/@jupyterlite ]; then \
+		rm -rf $(LITE)/@jupyterlite && mv $(VENV)/share/jupyter/labextensions/@jupyterlite $(LITE); fi && \
 	echo 'c.IPKernelApp.log_level = "ERROR"' >$(VENV)/etc/ipython/ipython_kernel_config.py && \
 	echo '{"@jupyterlab/apputils-extension:notification": {"fetchNews": "false", "checkForUpdates": false}}' \
 		>$(VENV)/share/jupyter/lab/settings/overrides.json

@@ -20,6 +20,8 @@ from jupyterlite_pyodide_kernel.constants import DISABLE_PYPI_FALLBACK, PYODIDE_
 from runtime import LiteError, host, run, source
 
 ROOT = Path(__file__).resolve().parents[1]
+# make setup moves the extensions that only JupyterLite can run here, where JupyterLab does not look
+EXTENSIONS = Path(sys.prefix) / "share/jupyterlite/labextensions"
 SITE = ROOT / "_build/html"
 TITLE = "Hybrid parallel training"
 SETTINGS = {
@@ -126,6 +128,8 @@ def build(work: Path, python: str | None = None) -> Path:
         host(work, python)
     config = SETTINGS["jupyter-config-data"] | (ALONE if python else {})
     (work / "jupyter-lite.json").write_text(json.dumps(SETTINGS | {"jupyter-config-data": config}), encoding="utf-8")
+    extensions = {"extra_labextensions_path": [str(EXTENSIONS)]} if EXTENSIONS.is_dir() else {}
+    (work / "jupyter_lite_config.json").write_text(json.dumps({"FederatedExtensionAddon": extensions}), encoding="utf-8")
     newest = max(int(path.stat().st_mtime) for path in labs)
     run(
         "Building JupyterLite",
