@@ -147,11 +147,9 @@ def busy(count: int) -> Iterator[None]:
         yield
 
 
+@pytest.mark.slow
 @needs_bubblewrap
-@pytest.mark.parametrize(
-    ("number", "code"),
-    [pytest.param(signal.SIGINT, 130, id="ctrl-c"), pytest.param(signal.SIGTERM, 143, id="sigterm", marks=pytest.mark.slow)],
-)
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)], ids=["ctrl-c", "sigterm"])
 def test_a_stopped_run_leaves_reports_of_what_is_done_and_no_temporary_file(here: Path, number: signal.Signals, code: int) -> None:
     save(here / "in" / "lab02_ana.ipynb", solved("lab02", "ana", keys=("lab02.t2",)))
     for name in ("ben", "chi"):

@@ -211,6 +211,7 @@ def shared_with(**limits: Any) -> Any:
     return shared
 
 
+@pytest.mark.slow
 @needs_bubblewrap
 def test_looser_limits_are_found_by_the_doctor(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cli, "launcher", shared_with(memory=2**32, processes=50))

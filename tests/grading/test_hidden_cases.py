@@ -123,6 +123,7 @@ def workers_of(process: "subprocess.Popen[str]") -> list[int]:
     return [each for each, said in below(process.pid).items() if b"/worker/worker.py" in said]
 
 
+@pytest.mark.slow
 @needs_bubblewrap
 def test_the_secret_is_in_no_arguments_and_not_in_the_environment_of_a_worker(tmp_path: Path) -> None:
     with started(tmp_path / "in", tmp_path / "out", "--jobs", 2) as process:

@@ -209,11 +209,11 @@ NO_START: list[tuple[Exception | None, str]] = [
 
 @needs_bubblewrap
 @pytest.mark.usefixtures("with_workers")
-@in_turn("why, words", NO_START)
+@pytest.mark.parametrize(("why", "words"), [NO_START[0], *(pytest.param(*each, marks=pytest.mark.slow) for each in NO_START[1:])])
 def test_a_worker_that_does_not_start_needs_a_person_and_the_next_run_grades_again(
-    why: Exception | None, words: str, graded_files: list[str], tmp_path_factory: pytest.TempPathFactory
+    why: Exception | None, words: str, graded_files: list[str], tmp_path: Path
 ) -> None:
-    folder, out = tmp_path_factory.mktemp("in"), tmp_path_factory.mktemp("out")
+    folder, out = tmp_path / "in", tmp_path / "out"
     for student in CLASS[:2]:
         save(folder / f"lab02_{student}.ipynb", solved("lab02", student, keys=(T2,)))
     with pytest.MonkeyPatch.context() as patched:

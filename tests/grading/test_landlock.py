@@ -92,6 +92,7 @@ def test_the_filter_of_calls_closes_what_landlock_leaves_open(workers: Launcher,
         doctor.require_sandbox(workers)
 
 
+@pytest.mark.slow
 @runs
 def test_without_the_rules_of_landlock_files_are_open(workers: Launcher, monkeypatch: pytest.MonkeyPatch) -> None:
     import landlockpy
@@ -107,12 +108,14 @@ def test_without_the_rules_of_landlock_files_are_open(workers: Launcher, monkeyp
     }
 
 
+@pytest.mark.slow
 @runs
 def test_without_the_limit_of_one_process_others_start(workers: Launcher, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(landlock, "PROCESSES", 500)
     assert failing(workers) - set(LEFT_OPEN) == {"no process can be started"}
 
 
+@pytest.mark.slow
 @runs
 @pytest.mark.needs("root")
 def test_root_that_is_not_dropped_is_found(workers: Launcher, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -125,6 +128,7 @@ def test_root_that_is_not_dropped_is_found(workers: Launcher, monkeypatch: pytes
     assert "root is dropped" in failing(workers)
 
 
+@pytest.mark.slow
 @runs
 def test_signals_are_stopped_on_a_kernel_that_has_no_scope_for_them(workers: Launcher, monkeypatch: pytest.MonkeyPatch) -> None:
     import landlockpy
@@ -187,6 +191,7 @@ def test_a_worker_reads_nothing_of_another_one(workers: Launcher) -> None:
         other.close()
 
 
+@pytest.mark.slow
 @runs
 @in_turn(
     "attack, code",

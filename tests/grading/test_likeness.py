@@ -108,13 +108,14 @@ def test_both_files_are_named_and_the_order_of_the_class_does_not_matter() -> No
     assert sentences(dict(reversed(given.items()))) == wanted
 
 
-@in_turn("lab", lab_notebooks())
-def test_students_with_programs_of_their_own_are_not_alike(lab: str) -> None:
-    spec = lab_spec(lab)
-    keys = [task.key for task in spec.tasks if task.kind == "build"]
-    cells = {name: [CodeCell(in_own_words(right_answer(key, name), name), key) for key in keys] for name in ("ana", "ben")}
-    assert all(programs_in(cells["ana"], spec)[key] for key in keys)
-    assert likenesses(cells, spec, known_programs(lab)) == {}
+@pytest.mark.parametrize("labs", [["lab02"], pytest.param(lab_notebooks(), marks=pytest.mark.slow)], ids=["one", "all"])
+def test_students_with_programs_of_their_own_are_not_alike(labs: Sequence[str]) -> None:
+    for lab in labs:
+        spec = lab_spec(lab)
+        keys = [task.key for task in spec.tasks if task.kind == "build"]
+        cells = {name: [CodeCell(in_own_words(right_answer(key, name), name), key) for key in keys] for name in ("ana", "ben")}
+        assert all(programs_in(cells["ana"], spec)[key] for key in keys), lab
+        assert likenesses(cells, spec, known_programs(lab)) == {}, lab
 
 
 def test_a_class_that_has_copied_one_file_is_told_in_a_short_sentence() -> None:

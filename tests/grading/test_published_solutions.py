@@ -24,7 +24,7 @@ check("lab02.t5", one_f_one_b)
 """
 
 
-@pytest.fixture(scope="module", params=["none", pytest.param("bubblewrap", marks=pytest.mark.needs("bwrap"))])
+@pytest.fixture(scope="module", params=["none", pytest.param("bubblewrap", marks=[pytest.mark.needs("bwrap"), pytest.mark.slow])])
 def workers(request: pytest.FixtureRequest) -> Iterator[Launcher]:
     with launcher(request.param) as found:
         yield found

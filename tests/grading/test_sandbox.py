@@ -219,6 +219,7 @@ def test_without_the_filter_a_worker_has_still_a_network_of_its_own(monkeypatch:
     assert seen(new_world(), Probe("one network", "socket.if_nameindex()", None)) == [[(1, "lo")]]
 
 
+@pytest.mark.slow
 def test_the_probes_of_the_doctor_get_through_where_there_is_no_sandbox(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("HYBRIDLAB_SECRET", "a secret of these tests")

@@ -60,7 +60,7 @@ def _given(session: Session, cells: Sequence[str]) -> bool:
     return bool(cells)
 
 
-@in_turn("key", BUILDS)
+@in_turn("key", ["lab02.t5", "lab05.t1", "lab07.t6", "lab08.t5"])  # text, arrays, functions of the grader, and threads
 def test_an_honest_solution_passes(workers: Launcher, key: str) -> None:
     feedback = judged(workers, key, BUILDS[key].variants[-1])
     assert feedback.passed, feedback.messages

@@ -215,18 +215,6 @@ def a_second_run_grades_nothing_again(graded_once: Graded) -> None:
     assert graded(graded_once.out) == graded_once.marks
 
 
-def practice_has_other_hidden_cases_than_the_final_run(graded_once: Graded) -> None:
-    base = graded_once.out.parent
-    save(base / "practice" / "lab02_ana.ipynb", solved("lab02", "ana"))
-    said = hybridlab("grade", base / "practice", "--lab", "lab02", "--out", base / "practised", "--run", "practice")
-    assert said.exit_code == 0, said.output
-    practice, final = graded(base / "practised")["ana"], graded_once.marks["ana"]
-    assert practice.points == final.points == 26
-    seeds = [{task.seed for task in marks.tasks if task.seed is not None} for marks in (practice, final)]
-    assert len(seeds[0]) == len(seeds[1]) == 2
-    assert not seeds[0] & seeds[1]
-
-
 QUESTIONS = (
     every_submission_gets_the_points_of_its_honest_part_and_nothing_else,
     what_is_not_clear_needs_a_person,
@@ -238,7 +226,6 @@ QUESTIONS = (
     a_file_that_two_students_have_handed_in_is_explained_for_both,
     other_marks_than_those_on_record_are_told,
     a_second_run_grades_nothing_again,
-    practice_has_other_hidden_cases_than_the_final_run,
 )
 
 

@@ -33,6 +33,7 @@ Function = Callable[..., Any]
 BUILDS: dict[str, Build] = {key: task.instance(None).data for key, task in TASKS.items() if task.kind == "build"}
 LAST = [(key, each.variants[-1]) for key, each in BUILDS.items()]
 each_build = pytest.mark.parametrize("key", BUILDS)
+one_build = pytest.mark.parametrize("key", [key if key == "lab02.t5" else pytest.param(key, marks=pytest.mark.slow) for key in BUILDS])
 once_a_build = in_turn("key, twist", LAST)
 
 
@@ -203,7 +204,7 @@ def test_the_examples_are_results_of_the_published_solution(key: str) -> None:
     assert all(twisted(key, place).example for place in range(len(BUILDS[key].variants)))
 
 
-@each_build
+@one_build
 def test_no_solution_of_one_twist_passes_under_another_one(key: str) -> None:
     """On few cases, each honest solution passes under its own twist alone."""
     variants = BUILDS[key].twists if BUILDS[key].threads else BUILDS[key].variants  # threads take long
