@@ -50,11 +50,15 @@ class Picture(Figure):
         self.alt_text = alt_text
 
     def _repr_png_(self) -> tuple[bytes, dict[str, int]]:
+        return self.png(), {"width": round(100 * WIDTH)}
+
+    def png(self, dpi: int = DPI) -> bytes:
+        """Return the figure as PNG in 64 colours, with ``dpi`` dots in an inch."""
         drawn, packed = BytesIO(), BytesIO()
-        self.savefig(drawn, format="png", dpi=DPI)
+        self.savefig(drawn, format="png", dpi=dpi)
         few = Image.open(drawn).convert("RGB").quantize(COLOURS, dither=Image.Dither.NONE)
         few.save(packed, format="png", optimize=True)
-        return packed.getvalue(), {"width": round(100 * WIDTH)}
+        return packed.getvalue()
 
     def svg(self) -> str:
         """Return the figure as SVG without a background. Texts stay texts, and equal figures give equal SVG. The title is ``alt_text``.

@@ -17,6 +17,8 @@ if TYPE_CHECKING:  # matplotlib takes time to import, so only a picture that is 
     from hybridlab.plot import Picture
 
 LIVE = "application/vnd.jupyter.widget-view+json"
+PIXELS = 720  # the width in which a notebook shows a picture
+DPI = 130  # fewer dots than in figures, because a lab has many views and is at most 500 kB
 HINT = "To use the controls, run this cell in a notebook."
 
 # The elements around one output in JupyterLab, VS Code and Colab. While the widget is there, its picture is hidden.
@@ -41,8 +43,8 @@ class Pictured(anywidget.AnyWidget):
         still = self._still()
         if isinstance(still, str):
             return data | {"text/html": still}, metadata
-        png, size = still._repr_png_()
-        return data | {"image/svg+xml": still.svg(), "image/png": _base64(png)}, metadata | {"image/png": size}
+        forms = {"image/svg+xml": still.svg(), "image/png": _png_of(still)}
+        return data | forms, metadata | {"image/png": {"width": PIXELS}}
 
     def _ipython_display_(self) -> None:
         """Show the still picture as one output and the widget as the next output.
@@ -54,8 +56,7 @@ class Pictured(anywidget.AnyWidget):
         data, metadata = bundle
         still = self._still()
         if not isinstance(still, str):
-            png, size = still._repr_png_()
-            still = f'<img src="data:image/png;base64,{_base64(png)}" width="{size["width"]}" alt="{escape(still.alt_text)}">'
+            still = f'<img src="data:image/png;base64,{_png_of(still)}" width="{PIXELS}" alt="{escape(still.alt_text)}">'
         picture = f'<div class="hybridlab-still">{still}</div>\n<style>\n{STYLE}\n</style>'
         show: Any = display  # IPython has no types for it
         show({"text/html": picture, "text/plain": data["text/plain"]}, raw=True)
@@ -72,5 +73,5 @@ class Pictured(anywidget.AnyWidget):
         return f"{still}<p>{HINT}</p>" if isinstance(still, str) else with_line(still, HINT)
 
 
-def _base64(data: bytes) -> str:
-    return b64encode(data).decode("ascii")
+def _png_of(still: "Picture") -> str:
+    return b64encode(still.png(DPI)).decode("ascii")
