@@ -14,6 +14,8 @@ const COMMUNICATION = /^[0-9]{1,9}(?:(?:SEND|RECV)_[FB]|UNSHARD|RESHARD|REDUCE_G
 const SEPARATOR_LINE = /^ *"?sep=[,;\t|]"?[ \t;,]*$/i; // the first line of some files of spreadsheets
 const COMMENT = /^[ "]*#/;
 const PAIR = /^\(([^();]*);([^();]*)\)(?:OVERLAP_F_B)?$/u;
+const LIST = new RegExp(String.raw`^([^\[\]]*)\[([^\[\]]*)\]([${BETWEEN}]*)$`, "u"); // a line that torch prints: [0F0, None, 0B0]
+const IDLE = /(?<![\p{L}\p{N}_])None(?![\p{L}\p{N}_])/gu;
 const EDGES = new RegExp(`^[${SPACE}]+|[${SPACE}]+$`, "gu");
 const UNPRINTED = /(?! )[\p{C}\p{Z}]/gu;
 const ESCAPED = { "\t": "\\t", "\n": "\\n", "\r": "\\r" };
@@ -40,6 +42,12 @@ function wordAt(text, start) {
   return { text, start, end: start + text.length, turn: wrong < 0 ? turn : [], why: wrong < 0 ? "" : unread(parts[wrong]) };
 }
 
+// A line that is a list in brackets with spaces instead of the brackets, so that each word keeps its column.
+function withoutBrackets(line) {
+  const [, label, words, end] = LIST.exec(line) ?? [];
+  return label === undefined ? line : `${label} ${words.replace(IDLE, "    ")} ${end}`;
+}
+
 // The lines of a text that have words, one for each device, with their words and the place at which the words of the line begin. A CSV is
 // such a text, too. Comments and communication are left out. `fault` is the first fault of a line, or null.
 export function readLines(text) {
@@ -48,7 +56,7 @@ export function readLines(text) {
   // Lines and line ends in turn, from place 0.
   text.slice(start).split(/(\r\n|\r|\n)/).forEach((part, place) => {
     const left = place % 2 || BLANK.test(part) || COMMENT.test(part) || (!place && SEPARATOR_LINE.test(part));
-    if (!left) lines.push(readLine(part, start, place / 2 + 1, lines.length));
+    if (!left) lines.push(readLine(withoutBrackets(part), start, place / 2 + 1, lines.length));
     start += part.length;
   });
   return lines;

@@ -40,11 +40,12 @@ const answer = (texts) => texts.map((text) => {
 """
 SPACES = [" ", "  ", "\t", "\r", "\r\n", ",", ";", ' "', ", ,", "\u00a0", "\u2003", "\u3000", "\x1c", "\x85", "\n", "\n\n", "\n \t\n"]
 BLANK = re.compile(r'[\s,;"]*')
+LIST = re.compile(r'^([^\[\]]*)\[([^\[\]]*)\]([\s,;"]*)$')
 ODD = [
     "", "0X0", "0f0", "1b1", "2i0", "w", "F0", "0F", "device", "device 1", "device 0:", "0F0,0B0", "#", "()", "(0F0", "(0F1;0B0)", "0F0)",
     "(0f1;0B0)", "(0F1;0B0)OVERLAP_F_B", "( 0F1 ; 0B0 )", "(0F0;0B0)", "(0I0;0W0)", "(0F0;0F1)", "(0F1;)", "(0F1;0B0;0B1)", "00F01", "-1F0",
     "0F9999999999", "1234567890F0", "123456789F0", "0F123456789", "'", '"', "'\"", "\\", "\x07", "\u200b", "\ufeff", "\U0001f600", "\u0301",
-    "\n#", "\nsep=,\n", "0SEND_F1", "1RECV_B", "0UNSHARD", "0WAIT_X", "0SENDF",
+    "\n#", "\nsep=,\n", "[", "]", "None", "0SEND_F1", "1RECV_B", "0UNSHARD", "0WAIT_X", "0SENDF",
     "٣F٣", "²F0", "0\u01310", "ß" * 70, "x" * 58, "x" * 59, "\u2028", "(0F1;\x010B0)", "(a;b)_é", "(a;b)x1 ",
 ]  # fmt: skip
 
@@ -76,6 +77,7 @@ def changed(text: str, rng: Random) -> str:
         lambda: text.replace(rng.choice([" ", "\n", ": ", "device"]), rng.choice([*SPACES, ":", "Device ", " DEVICE\t"])),
         lambda: instead(one[0] + rng.choice(SPACES)),
         lambda: "\n".join(others),
+        lambda: "\n".join([*others, re.sub(r"([^\s:]+(?: [^:\n]*)?)$", r"[\1, None]", lines[line])]),
         lambda: "\n".join([*others, lines[line]]),
         lambda: re.sub(r"device (\d+):", label, text, count=line),
         lambda: rng.choice(["\ufeff", "\n", " "]) + text,
@@ -144,7 +146,8 @@ def place_of(text: str, sentence: str) -> list[int | None]:
     if found[3]:
         return [device, None]
     label = r"^[\s,;\"]*device\s+\d{1,9}(?:\s*:|(?=[\s,;\"]|$))"
-    before = re.sub(label, "", lines[line][: int(found[2]) - 1], flags=re.IGNORECASE)
+    written = LIST.sub(lambda parts: f"{parts[1]} {parts[2].replace('None', '    ')} {parts[3]}", lines[line])
+    before = re.sub(label, "", written[: int(found[2]) - 1], flags=re.IGNORECASE)
     return [device, len(split_text(before)[0]) if not BLANK.fullmatch(before) else 0]
 
 
@@ -155,6 +158,8 @@ BY_HAND = [
     "0F0 0F1 0B0 0B1\n1F0 (1B0;1F1) 1B1",
     "0F0,0F1,0B0,0B1\n1F0,(1F1;1B0)OVERLAP_F_B,1B1\n",
     '0F0;0F1;0B0;0B1\n"1F0";"(1F1;1B0)OVERLAP_F_B";"1B1"\n',
+    "[0F0, 0F1, None, 0B0, 0B1]\ndevice 1: [None, 1F0, 1F1, 1B0, 1B1],",
+    "0F0 0F1 0F2 0F3 0F4 0F5 0F6 0F7",
     "0F0 " + "x" * 58,
     "0F0 " + "x" * 59,
 ]
