@@ -2,10 +2,12 @@
 
 from functools import cache
 
+from profiles import seeds
+
 from hybridlab.course.checking.checking import Instance
 from hybridlab.course.tasks import TASKS
 
-SEEDS = range(200)
+SEEDS = seeds(200)
 
 
 @cache

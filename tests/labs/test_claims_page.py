@@ -214,7 +214,7 @@ PLANTED = {
 }  # fmt: skip
 
 
-@in_turn("fault", PLANTED)
+@pytest.mark.parametrize("fault", [pytest.param(each, marks=[pytest.mark.slow] * (place > 0)) for place, each in enumerate(PLANTED)])
 def test_a_wrong_library_ends_the_page(fault: str, monkeypatch: pytest.MonkeyPatch) -> None:
     words, module, name, planted = PLANTED[fault]
     with monkeypatch.context() as wrong:

@@ -132,6 +132,7 @@ FAULTS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.needs("node")
 @in_turn("right, planted, key", FAULTS)
 def test_a_fault_in_the_script_is_found(right: str, planted: str, key: str, tmp_path: Path) -> None:

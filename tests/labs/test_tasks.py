@@ -12,7 +12,7 @@ from folds import ANSWERS
 from hypothesis import given
 from misuse import CIRCLE, BrokenRepr, junk
 from notebooks import Cell, with_folds
-from solutions import each_lab, lab_cells, solutions, solutions_of, task_cells, tasks_of
+from solutions import NAMES_OF_LABS, each_lab, lab_cells, solutions, solutions_of, task_cells, tasks_of
 
 from hybridlab import HybridLabError
 from hybridlab.course import tasks
@@ -62,6 +62,7 @@ class Broken:
 
 
 NAN = float("nan")
+LONG = ("lab05", "lab06", "lab07", "lab12", "lab14")
 CODE = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 NOTHING = [None, ..., "", " \n ", "...", "device 0: ...\ndevice 1:", [], (), {}, [...], [None, ""], {"gpipe": ...}, np.array([])]
 CHEATS = [
@@ -123,7 +124,8 @@ def test_an_answer_to_another_task_does_not_pass(lab: str) -> None:
     assert {(key, other) for key, other in pairs if check(key, solutions()[other]).passed} <= same
 
 
-@each_lab
+# builds of some labs try each value that is a function for a long time
+@pytest.mark.parametrize("lab", [pytest.param(lab, marks=[pytest.mark.slow] * (lab in LONG)) for lab in NAMES_OF_LABS])
 def test_no_solution_can_be_imported(lab: str) -> None:
     own = import_module(f"hybridlab.course.labs.{lab}.tasks")
     values = {f"{module.__name__}.{name}": value for module in (own, tasks) for name, value in vars(module).items()}

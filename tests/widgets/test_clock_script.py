@@ -83,6 +83,7 @@ FAULTS = [
 ]
 
 
+@pytest.mark.slow
 def test_each_planted_fault_is_found(tmp_path: Path) -> None:
     assert node.unnoticed(tmp_path, TIMED, [case_of(*run) for run in random_runs()], FAULTS) == []
 

@@ -59,7 +59,7 @@ def states(ring: Any, ranks: int) -> list[dict[str, Any]]:
     return found
 
 
-@in_turn("divides, ranks", product(("end", "middle", "start"), (2, 3, 4, 5, 6)))
+@in_turn("divides, ranks", product(("end", "middle", "start"), (2, 3, 4)))
 def test_a_right_program_is_whole_everywhere_and_says_nothing_odd(divides: str, ranks: int) -> None:
     for to, first in product((1, -1), (-1, 0, 2)):
         found = states(program(divides, to, first), ranks)

@@ -161,5 +161,6 @@ def test_the_steps_are_of_many_kinds() -> None:
     assert sum(step.timeline.schedule.copies > 1 for step in steps) > 5
 
 
+@pytest.mark.slow
 def test_each_planted_fault_is_found(tmp_path: Path) -> None:
     assert node.unnoticed(tmp_path, WRITTEN, given()[0], FAULTS) == []

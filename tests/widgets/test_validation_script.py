@@ -211,5 +211,6 @@ FAULTS = [
 ]
 
 
+@pytest.mark.slow
 def test_each_planted_fault_is_found(cases: list[str], tmp_path: Path) -> None:
     assert node.unnoticed(tmp_path, JUDGED, cases, FAULTS) == []
