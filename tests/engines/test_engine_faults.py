@@ -29,7 +29,7 @@ from hybridlab import Costs, Deadlock, HybridLabError, Op, Schedule, build
 from hybridlab.engines import Group, StepWork, run, start
 from hybridlab.engines import group as group_module
 from hybridlab.engines.board import LOADS, RUNS, WAITS, Board, FaultWatch, reset
-from hybridlab.engines.folders import remove_dead
+from hybridlab.engines.folders import remove_dead, temporary_folder
 from hybridlab.engines.group import MOST_PROCESSES
 from hybridlab.engines.job import END, Job, checked_job
 from hybridlab.engines.worker import Answer, _portable
@@ -72,6 +72,7 @@ def failed(work: StepWork, schedule: Schedule = WHOLE, engine: str | Group = "mp
 # Processes that end
 
 
+@pytest.mark.slow
 def test_the_memory_that_processes_share_has_no_name_any_more_when_all_have_started() -> None:
     """So nothing of it is left, however they end."""
     with Group("mpi", 2) as group:
@@ -95,6 +96,7 @@ def look_late(group: Group, last: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(multiprocessing.connection, "wait", late)
 
 
+@pytest.mark.slow
 def test_the_end_of_a_rank_ends_no_other_process() -> None:
     """Left alone, mpiexec ends all of them, most often within milliseconds."""
     with Group("mpi", 2) as group:
@@ -109,7 +111,7 @@ def test_the_end_of_a_rank_ends_no_other_process() -> None:
 
 PLACES = [
     (WHOLE, 1, 2, "ring", "the ring of stage 1"),
-    (WHOLE, 0, 1, "begin", "the start"),
+    pytest.param(WHOLE, 0, 1, "begin", "the start", marks=pytest.mark.slow),
     pytest.param(WHOLE, 2, 2, "0B0", "0B0, the backward of microbatch 0 on stage 0", marks=pytest.mark.slow),
     pytest.param(SPLIT, 1, 1, "1I2", "1I2, the input gradient of microbatch 2 on stage 1", marks=pytest.mark.slow),
     pytest.param(SPLIT, 1, 1, "1W3", "1W3, the weight gradient of microbatch 3 on stage 1", marks=pytest.mark.slow),
@@ -250,6 +252,7 @@ def test_an_mpiexec_that_fails_is_told_with_what_it_printed(monkeypatch: pytest.
         run(WHOLE, engine="mpi")
 
 
+@pytest.mark.slow
 def test_a_rank_that_ends_before_all_have_started_ends_mpiexec(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """So the launcher need not wait until its time for the start is up."""
     (tmp_path / "mpi4py").mkdir()
@@ -435,9 +438,9 @@ def test_ranks_that_mpiexec_has_started_run_together_and_each_has_the_result(tmp
 @pytest.mark.parametrize(
     ("replicas", "way", "told"),
     [
-        (2, "", "a run of 4 ranks needs as many processes, but 2 were started: start 4"),
+        pytest.param(2, "", "a run of 4 ranks needs as many processes, but 2 were started: start 4", marks=pytest.mark.slow),
         (1, "error, mpiexec slow", "device 1 failed at 1B0, the backward of microbatch 0 on stage 1: ZeroDivisionError: planted"),
-        (1, "kill", "signal 9"),
+        pytest.param(1, "kill", "signal 9", marks=pytest.mark.slow),
     ],
 )
 def test_a_fault_of_ranks_that_mpiexec_has_started_ends_all_of_them(replicas: int, way: str, told: str, tmp_path: Path) -> None:
@@ -501,6 +504,7 @@ def has_board(pid: int) -> bool:
 FOR_EVER = ("--engine", "mpi", "--devices", 2, "--microbatches", 2, "--forward", 100_000)
 
 
+@pytest.mark.slow
 def test_an_interrupt_and_the_end_of_the_launcher_end_all_ranks_of_this_run_and_no_others(mark: str) -> None:
     with command(*FOR_EVER) as one, command(*FOR_EVER, "--devices", 1) as two, command(*FOR_EVER) as other:
         wait_for_ranks(mark, 5)
@@ -537,6 +541,9 @@ def test_what_is_no_folder_of_this_library_or_of_this_user_is_never_removed(monk
         assert dead.exists()
     remove_dead(tmp_path)
     assert sorted(tmp_path.iterdir()) == sorted([*others, link, file])
+    with temporary_folder(tmp_path) as living:
+        remove_dead(tmp_path)
+        assert living.exists()
     assert (tmp_path / "target/board").exists()
 
 

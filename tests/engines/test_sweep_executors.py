@@ -22,7 +22,7 @@ ROOT = Path(__file__).resolve().parents[2]
 PROGRAM = ROOT / "tests/engines/sweep_worker.py"
 BIN = Path(sys.executable).parent
 PATIENCE = 300  # seconds for a program that takes ten
-KINDS = ("serial", "processes", "mpi", pytest.param("dask", marks=pytest.mark.slow))  # Dask takes as long to start as all others together
+KINDS = ("serial", "processes", *(pytest.param(kind, marks=pytest.mark.slow) for kind in ("mpi", "dask")))  # they take long to start
 RESULTS = ("makespan", "device_span", "bubble_ratio", "peak_activations")
 
 
@@ -159,6 +159,7 @@ def a_job_whose_worker_died_runs_on_another(table: Sweep, warned: list[str]) -> 
     assert [results(row) for row in table.where(schedule="deadly-once")] == [results(row) for row in table.where(schedule="gpipe")]
 
 
+@pytest.mark.slow
 def test_a_worker_of_mpi_that_dies_ends_the_whole_program(tmp_path: Path) -> None:
     status, _ = run("mpi", tmp_path, "deadly")
     for file in (tmp_path / "memory").read_text().splitlines():
