@@ -66,7 +66,7 @@ def of_times(command: Callable[..., int]) -> Any:
         per_option,
         unit_option,
         messages_option,
-        click.option("--seconds", type=float, help="Effort of each search; 1 is about one second on one CPU core."),
+        click.option("--seconds", type=float, help="The effort in all, about the seconds on one CPU core.  [default: 10]"),
         json_option,
     )
     @report_errors
@@ -112,7 +112,7 @@ def rank_times(
 ) -> int:
     """Rank the known schedules for the measured times in the CSV file TIMES. Also rank schedules made for these times.
 
-    TIMES has a column for each device or stage, and rows such as forward, backward and p2p. Give - to read the file from standard input.
+    TIMES has a column for each device, stage or microbatch, and rows such as forward, backward and p2p. Give - to read standard input.
 
     Press Ctrl-C to end the search. The command then prints what it has found.
     """

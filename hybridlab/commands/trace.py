@@ -54,16 +54,14 @@ def _ran(schedule: str, chunks: int | None) -> str | tuple[str, int] | Schedule:
     help="The schedule that ran (a name, or a CSV file of orders): with --events, or alone for traces of torch.profiler without ranges.",
 )
 @click.option("--chunks", type=int, help="With --schedule: model chunks on each device.")
-@click.option(
-    "--step", type=int, help="Which step to read, from 0, if the trace has several. The last step of a killed run need not be whole."
-)
+@click.option("--step", type=int, help="Which step to read, from 0, if the trace has several. Steps before a kill are whole.")
 @click.option(
     "--replica",
     type=int,
-    help="Which pipeline to read, from 0, if one file has several: each is a process, or has a name that a group replica finds.",
+    help="Which pipeline to read, from 0, if one file has several: each is a process, or a group (?P<replica>...) finds its number.",
 )
 @click.option("--shift-clocks", is_flag=True, help="Shift the clocks of ranks if their times disagree.")
-@click.option("--per", default="device", show_default=True, help="Whether --costs has the times of a device or of a stage.")
+@click.option("--per", default="device", show_default=True, help="What has a time in --costs: device, stage or microbatch.")
 @click.option("--weight-share", default=0.5, show_default=True, help="The weight gradient's share of the time of a full backward.")
 @click.option("--costs", "table", type=FILE, help="Write the times to this file, for rank and schedule.")
 @orders_option

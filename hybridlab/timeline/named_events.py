@@ -14,7 +14,7 @@ from hybridlab.timeline.recordings import Find, Match, Slice, names_of
 
 EXAMPLE = 'events={"F": "forward_step", "B": "backward_step"}, schedule="1f1b"'
 Asked = Schedule | tuple[str, int | None]  # a schedule, or its name and its number of chunks
-_STOPPED = '. If the job stopped in a later step, give a schedule with its microbatches, such as build("1f1b", 4, 8) or its orders as CSV'
+_STOPPED = ". If the job stopped in a later step, give the orders of a whole step, not a name: a Schedule, or for the command a CSV file"
 
 
 class Rank(NamedTuple):
