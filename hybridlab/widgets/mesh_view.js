@@ -244,6 +244,7 @@ function render({ model, el }) {
 
   const show = () => {
     const [now, data] = [setting(), model.get("data")];
+    if (!model.page && now.rank >= now.stages * now.replicas) return; // Python sends a smaller mesh before the rank
     const mesh = meshOf(data, now);
     const values = [data.stages, data.replicas, mesh.places.map((place) => place.rank)];
     controls.forEach((control, place) => control.show(now[SETTING[place]], values[place].map((each) => [each, each])));

@@ -49,7 +49,8 @@ function embed(page, say) {
 const NO_LOOK = { made: {}, rules: () => ({}), read: () => ({}), show() {} };
 
 // `take(query)` sets the view to what a link asks for, and promises a sentence on what cannot be shown. `query()` has the words of a link to
-// the view as it is. The look is what only the page has, such as the zoom: a link has the parts of it that are not as at the beginning.
+// the view as it is. The look is what only the page has, such as the zoom: a link has the parts of it that are not as at the beginning. A link
+// that an author has written can set a few parts and leave the others.
 function linkTo(model, names, rules, look) {
   const state = () => Object.fromEntries(names.map((name) => [name, model.get(name)]));
   const made = state();
@@ -59,9 +60,11 @@ function linkTo(model, names, rules, look) {
     const changed = names.filter((name) => JSON.stringify(first.setting[name]) !== JSON.stringify(model.get(name)));
     model.set(Object.fromEntries(changed.map((name) => [name, first.setting[name]])));
     await null; // the view draws its setting, on which the look depends
-    const second = settingIn(words, look.made, look.made, look.rules);
+    const parts = partsOf(made, names).map(([name]) => name);
+    const whole = parts.every((name) => words.has(name)); // a link that a reader has copied
+    const second = settingIn(words, look.made, whole ? look.made : look.read(), look.rules);
     look.show(second.setting);
-    const known = [...partsOf(made, names), ...partsOf(look.made, Object.keys(look.made))].map(([name]) => name);
+    const known = [...parts, ...Object.keys(look.made)];
     const unknown = [...words.keys()].filter((name) => !known.includes(name));
     const others = unknown.map((name) => `The link asks for ${name.slice(0, 40)}, but this view has only ${listed(known)}.`);
     const told = [...others, ...first.faults, ...second.faults];

@@ -252,6 +252,7 @@ function render({ model, el }) {
     parts ??= build();
     const now = setting();
     const allowed = rules(now);
+    if (!model.page && step && !allowed.rank.fits(now.rank)) return; // Python sends a smaller mesh before the rank
     if (!SETTING.every((name) => allowed[name].fits(now[name]))) throw new Error("the setting is not one of this view");
     const key = keyOf(data, now);
     if (key !== drawn) drawStep(now);

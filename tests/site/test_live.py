@@ -160,7 +160,7 @@ def a_link_in_the_text_sets_the_view(page: Page, address: str, explorer: Locator
     page.get_by_role("link", name="one").click()
     expect(rows(explorer)).to_have_text([re.compile(f"^GPipe{formulas.gpipe_makespan(2, 8, 1, 2):.6g}")])
     page.get_by_role("link", name="two").click()
-    expect(explorer.get_by_text("The link sets p2p to \u201cmany\u201d, which is a value of another type.")).to_be_visible()
+    expect(explorer.get_by_text("The link asks for p2p=many, but p2p can be a number of at least 0.")).to_be_visible()
     expect(explorer.get_by_role("spinbutton", name="Devices")).to_have_value("2")
     assert "#view" not in page.url
 
@@ -310,9 +310,11 @@ def test_a_notebook_that_is_opened_again_shows_pictures_in_place_of_views(
 
 
 def test_a_lab_leads_to_the_pages_of_the_book(lab_context: BrowserContext, lab_server: tuple[str, Path]) -> None:
-    """JupyterLab is started as `make lab` starts it, so it can open the project's files and shows the labs."""
+    """JupyterLab is started as `make lab` starts it, so it can open the project's files and shows the labs. Its console has no errors."""
     assert "jupyter-lab --LabApp.default_url=/lab/tree/labs " in (ROOT / "Makefile").read_text(encoding="utf-8")
     page = lab_context.new_page()
+    errors: list[str] = []
+    page.on("console", lambda message: errors.append(message.text) if message.type == "error" else None)
     page.goto(f"{lab_server[0]}/lab/workspaces/labs/tree/course/labs")  # no workspace that the other page has left
     page.locator(".jp-DirListing-item:visible", has_text="lab03").dblclick()
     page.locator(".jp-Notebook .jp-CodeCell").first.wait_for()
@@ -320,6 +322,7 @@ def test_a_lab_leads_to_the_pages_of_the_book(lab_context: BrowserContext, lab_s
     page.get_by_role("link", name="notation table").click()
     expect(page.locator(".lm-TabBar-tabLabel", has_text="notation.md")).to_be_visible()
     page.close()
+    assert not errors
 
 
 # ---- without a kernel ----

@@ -236,6 +236,43 @@ def test_a_view_in_a_notebook_has_no_link(together: Together) -> None:
     assert not page.locator(".share").is_visible()
 
 
+SMALLER = """async ([code, state, changes]) => {
+  const { default: { render } } = await import(URL.createObjectURL(new Blob([code], { type: "text/javascript" })));
+  const heard = {};
+  const on = (event, hear) => (heard[event] = hear);
+  const model = { get: (name) => state[name], set() {}, on, off() {}, save_changes() {}, send() {} };
+  document.body.replaceChildren();
+  render({ model, el: document.body });
+  for (const [name, value] of changes) {
+    state[name] = value;
+    heard[`change:${name}`]();
+    await new Promise((drawn) => setTimeout(drawn));
+  }
+}"""
+
+
+@in_turn(
+    "name, first, changes",
+    [
+        ("MeshView", {"stages": 3, "replicas": 4, "rank": 11}, [("replicas", 1), ("rank", 0)]),
+        ("StepExplorer", {"replicas": 2, "rank": 3}, [("replicas", 1), ("rank", 0)]),
+        ("RingStepper", {"ranks": 4, "step": 6}, [("ranks", 2), ("step", 2)]),
+    ],
+)
+def test_a_kernel_that_sends_a_smaller_size_before_the_rank_or_the_step_breaks_no_view(
+    together: Together, name: str, first: dict[str, int], changes: list[tuple[str, int]]
+) -> None:
+    widget = MAKE[name]()
+    with widget.hold_trait_notifications():
+        for trait, value in first.items():
+            setattr(widget, trait, value)
+    page = together(mesh())
+    kept = {trait: value for trait, value in widget.get_state().items() if trait in ("data", *widget.SETTING)}
+    page.evaluate(SMALLER, [str(widget._esm), kept, changes])
+    assert page.locator(".damaged").count() == 0
+    assert page.locator(".told").count() > 0
+
+
 @pytest.mark.needs("axe")
 @in_turn("width, scheme", [(1280, "light"), (360, "dark")])
 def test_the_row_is_accessible_and_fits(together: Together, width: int, scheme: Any) -> None:
@@ -348,6 +385,19 @@ def test_a_new_setting_lets_go_of_what_was_chosen_and_the_link_with_it(together:
     page.get_by_role("slider", name="Devices").press("ArrowLeft")
     page.evaluate(FOLLOWED)
     assert address_of(page).endswith("&compare=&zoom=2")
+
+
+def test_a_link_of_a_text_leaves_the_look_and_a_copied_link_brings_its_own(together: Together) -> None:
+    page = together(TimelineExplorer(devices=4, microbatches=4))
+    path = page.get_by_role("button", name="Critical path")
+    page.get_by_label("Schedule").select_option("1f1b")
+    page.evaluate(FOLLOWED)
+    copied_before = address_of(page)
+    path.click()
+    go(page, "#view1?p2p=1")
+    expect(path).to_have_attribute("aria-pressed", "true")
+    go(page, f"#{copied_before.partition('#')[2]}")
+    expect(path).to_have_attribute("aria-pressed", "false")
 
 
 # ---- a view alone in another page ----
