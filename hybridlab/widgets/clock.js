@@ -2,7 +2,8 @@
 // are the same numbers. tests/widgets/test_clock_script.py compares both on random schedules and times.
 
 // The times of each kind of operation on one chunk of each device, and under "pair" those of an overlapped pair.
-// `costs` has a number for each device in `forward`, `backward` and `weight_share`, and one number in `p2p` and `overlap`.
+// `costs` has a number for each device in `forward`, `backward` and `weight_share`, and one number in `p2p` and `overlap`. If it has
+// `links`, a message takes links[sender][receiver] instead of `p2p`.
 function durationsOf({ devices, chunks }, { forward, backward, weight_share, overlap }) {
   const each = (time) => Float64Array.from({ length: devices }, (_, device) => time(forward[device], backward[device], weight_share[device]));
   const [F, B] = [each((f) => f / chunks), each((_, b) => b / chunks)];
@@ -10,13 +11,19 @@ function durationsOf({ devices, chunks }, { forward, backward, weight_share, ove
   return { F, B, I, W, pair: F.map((f, device) => f + B[device] - overlap * Math.min(f, B[device])) };
 }
 
-// The start and the end of each operation. An operation starts when its device is free and its input has arrived; an input from another
-// device arrives `p2p` after it was made. The two operations of an overlapped pair start and end together.
+// The time of a message from the device that makes the input of an operation; 0 if the operation has no input, or makes it itself.
+export function travel({ p2p, links }, { source, device }) {
+  if (!source || source.device === device) return 0;
+  return links ? links[source.device][device] : p2p;
+}
+
+// The start and the end of each operation. An operation starts when its device is free and its input has arrived. The two operations of an
+// overlapped pair start and end together.
 export function timesOf(pipeline, costs) {
   const { ops, walk } = pipeline;
   const takes = durationsOf(pipeline, costs);
   const [start, end] = [new Float64Array(ops.length).fill(Number.NaN), new Float64Array(ops.length).fill(Number.NaN)];
-  const arrival = ({ source, device }) => (source ? end[source.row] + (source.device === device ? 0 : costs.p2p) : 0);
+  const arrival = (op) => (op.source ? end[op.source.row] + travel(costs, op) : 0);
   for (const row of walk) {
     const { partner, before, kind, device } = ops[row];
     if (partner && partner.row < row) continue; // timed with the first of the pair
@@ -45,8 +52,8 @@ export function figuresOf({ ops, devices, chunks }, { start, end }) {
 
 // The operation whose end let each operation start: the one that made the later input if the device was idle until it arrived, else the
 // one before it on the device. Null if it waited for nothing.
-export function blockersOf({ ops }, { end }, p2p) {
-  const arrival = ({ source, device }) => (source ? end[source.row] + (source.device === device ? 0 : p2p) : -1);
+export function blockersOf({ ops }, { end }, costs) {
+  const arrival = (op) => (op.source ? end[op.source.row] + travel(costs, op) : -1);
   return ops.map((op) => {
     const [one, other] = op.partner?.row < op.row ? [op.partner, op] : [op, op.partner];
     const later = other && arrival(other) > arrival(one) ? other : one;

@@ -24,7 +24,7 @@ function costsAt({ forward, backward, weight_share, p2p, overlap }, devices, rep
 // Adds the operations and the messages of a replica to its ranks.
 function addOps(step, pipeline, replica, costs) {
   const [first, times] = [replica * step.devices, timesOf(pipeline, costs)];
-  const waited = blockersOf(pipeline, times, costs.p2p);
+  const waited = blockersOf(pipeline, times, costs);
   const ops = pipeline.ops.map(({ row, device, text, kind, stage, microbatch, copy }) => {
     const shade = copy * pipeline.chunks + Math.floor(stage / step.devices);
     const blocker = waited[row] && { text: waited[row].text, rank: first + waited[row].device };

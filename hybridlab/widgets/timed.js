@@ -3,11 +3,11 @@
 import { blockersOf, figuresOf, timesOf } from "./clock.js";
 
 // The costs of each device. In a setting, a time is one number for all devices or a list; device `slow_device` takes `slowdown` times
-// as long; it is null if no device is slow.
-export function costsOf({ forward, backward, weight_share, p2p, slow_device = null, slowdown = 1 }, devices, overlap = 0) {
+// as long; it is null if no device is slow. `links` has a latency for each pair of devices, or is null.
+export function costsOf({ forward, backward, weight_share, p2p, slow_device = null, slowdown = 1 }, devices, overlap = 0, links = null) {
   const each = (value) => Array.from({ length: devices }, (_, device) => (Array.isArray(value) ? value[device] : value));
   const scaled = (value) => each(value).map((time, device) => (device === slow_device ? time * slowdown : time));
-  return { forward: scaled(forward), backward: scaled(backward), weight_share: each(weight_share), p2p, overlap };
+  return { forward: scaled(forward), backward: scaled(backward), weight_share: each(weight_share), p2p, overlap, links };
 }
 
 // The timeline of a pipeline: the properties in `about` and those of the pipeline, makespan, bubble ratio and peaks, and for each operation
@@ -17,18 +17,18 @@ export function costsOf({ forward, backward, weight_share, p2p, slow_device = nu
 //   late       if the device was idle until its input, or the input of its partner, came: the operation with this input; else null
 // The operations are those of the pipeline, so a second call for the same pipeline changes the first timeline.
 export function timed(pipeline, costs, about) {
-  return withTimes(pipeline, timesOf(pipeline, costs), costs.p2p, about);
+  return withTimes(pipeline, timesOf(pipeline, costs), costs, about);
 }
 
-// The same for times that were measured.
-export function withTimes(pipeline, times, p2p, about) {
-  const waited = blockersOf(pipeline, times, p2p);
+// The same for times that were measured: their messages take no time.
+export function withTimes(pipeline, times, costs, about) {
+  const waited = blockersOf(pipeline, times, costs);
   for (const op of pipeline.ops) {
     [op.start, op.end, op.waitedFor] = [times.start[op.row], times.end[op.row], waited[op.row]];
     op.shade = op.copy * pipeline.chunks + Math.floor(op.stage / pipeline.devices);
     op.late = op.waitedFor === op.before ? null : op.source === op.waitedFor ? op : op.partner;
   }
-  return { ...about, ...pipeline, ...figuresOf(pipeline, times), p2p };
+  return { ...about, ...pipeline, ...figuresOf(pipeline, times), p2p: costs.p2p, links: costs.links };
 }
 
 // The bubble ratio up to a time, and the most activations that a device has held until then, in microbatches.

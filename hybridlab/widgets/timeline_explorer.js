@@ -47,7 +47,7 @@ function offersOf(sources, live) {
   }
   for (const rule of live?.schedules ?? []) schedules.set(rule.name, { chunks: [], ...schedules.get(rule.name), ...rule });
   const values = SIZES.map((name) => [name, sorted(sources.flatMap((source) => source[name]))]);
-  return { live: Boolean(live), schedules, most: sources[0].most, ...Object.fromEntries(values) };
+  return { live: Boolean(live), schedules, most: sources[0].most, links: sources[0].links, ...Object.fromEntries(values) };
 }
 
 // What each part of a setting can be: schedules and sizes that are offered, and times.
@@ -113,9 +113,10 @@ function timelineOf(source, setting, grid, pipelines) {
   if (!pipelines.has(entry)) pipelines.set(entry, pipelineOf(entry.orders));
   const pipeline = pipelines.get(entry);
   const about = aboutOf(source, setting, title, grid, pipeline.copies);
-  const costs = costsOf(setting, setting.devices, grid.overlap);
+  const costs = costsOf(setting, setting.devices, grid.overlap, grid.links);
   if (!Array.from(costs.forward).every(Number.isFinite)) return refused(about, grid, `the times are for ${setting.forward.length} devices`);
-  const timeline = entry.start ? withTimes(pipeline, entry, 0, about) : timed(pipeline, costs, about);
+  if (grid.links && grid.links.length !== setting.devices) return refused(about, grid, `the latencies are for ${grid.links.length} devices`);
+  const timeline = entry.start ? withTimes(pipeline, entry, { p2p: 0 }, about) : timed(pipeline, costs, about);
   if (!timeline.ops.length || !timeline.ops.every((op) => Number.isFinite(op.end))) throw new Error("a time is missing");
   return timeline;
 }
@@ -183,7 +184,7 @@ function controlsOf(id, unit, pick) {
     controls.microbatches.show(setting.microbatches, offers.microbatches, offers.live);
     controls.chunks.show(setting.chunks, chunks, offers.live, { fewest, step });
     for (const name of ["p2p", "forward", "backward", "slowdown"]) {
-      const single = !Array.isArray(setting[name]);
+      const single = !Array.isArray(setting[name]) && !(name === "p2p" && offers.links);
       controls[name].element.hidden = !single;
       if (single) controls[name].show(setting[name], ticksUpTo(offers.most[name]), true, anyTime);
     }

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from itertools import product
 from typing import Any
 
+import numpy as np
 import traitlets
 
 from hybridlab.checks import counted, known_name, one_time, whole_number
@@ -47,6 +48,8 @@ class TimelineExplorer(View):
         supports.
     p2p : float
         The first value of the latency, in ``unit``.
+    p2p_between : array_like, optional
+        A latency for each link instead of ``p2p``, as in :class:`Costs`, between every two devices. The page has no control for it.
     forward, backward, weight_share : float or sequence of float
         The first values of the times, as in :class:`Costs`. The page has no control for a time that differs between devices.
     overlap : float
@@ -116,6 +119,7 @@ class TimelineExplorer(View):
         chunks: Any = None,
         p2p: Any = 0.0,
         *,
+        p2p_between: Any = None,
         forward: Any = 1.0,
         backward: Any = 2.0,
         weight_share: Any = 0.5,
@@ -126,10 +130,9 @@ class TimelineExplorer(View):
         measured: Mapping[str, Timeline] | None = None,
         show: Mapping[str, Any] | None = None,
     ) -> None:
-        costs = costs_of_one_setting(
-            forward=forward, backward=backward, weight_share=weight_share, overlap=overlap, p2p=one_time(p2p, "p2p"), unit=unit
-        )
-        self._overlap, self._unit = costs.overlap.item(), costs.unit
+        links = {"p2p": one_time(p2p, "p2p")} if p2p_between is None else {"p2p_between": p2p_between}
+        costs = costs_of_one_setting(forward=forward, backward=backward, weight_share=weight_share, overlap=overlap, **links, unit=unit)
+        self._fixed: dict[str, Any] = {"overlap": costs.overlap.item(), "unit": costs.unit, "p2p_between": costs.p2p_between}
         self._steps = measured_steps(measured, unit)
         self._offered = offered_schedules(schedules)
         grid = grid_data(self._offered, {"devices": devices, "microbatches": microbatches, "chunks": chunks})
@@ -138,7 +141,9 @@ class TimelineExplorer(View):
         times = {name: one_or_each(getattr(costs, name).tolist()) for name in TIMES}
         times |= {"slow_device": slow_device, "slowdown": slowdown}
         # For the script, the unit "" means no unit.
-        about = {"unit": costs.unit or "", "overlap": self._overlap, "most": most_of(costs)}
+        about = {"unit": costs.unit or "", "overlap": costs.overlap.item(), "most": most_of(costs)}
+        if costs.p2p_between is not None:
+            about["links"] = links_of(costs)
         data = with_measured({**about, **grid}, self._steps)
         self._digest = digest(data)
         self.set_trait("data", data)
@@ -154,7 +159,9 @@ class TimelineExplorer(View):
     def costs(self) -> Costs:
         """The costs of the current setting."""
         times = {name: getattr(self, name) for name in TIMES}
-        costs = Costs(**times, overlap=self._overlap, unit=self._unit)
+        if self._fixed["p2p_between"] is not None:
+            del times["p2p"]
+        costs = Costs(**times, **self._fixed)
         # After a change of the size, the slow device perhaps does not exist. It becomes slow again when the size increases.
         if self.slow_device is None or self.slow_device >= self.devices:
             return costs
@@ -272,7 +279,8 @@ class TimelineExplorer(View):
         orders = sum("refusal" not in entry for entry in self.data["pipelines"].values())
         sizes = {"device": self.devices, "microbatch": self.microbatches, "chunk": self.chunks}
         counts = [counted(number, name) for name, number in sizes.items()]
-        times = [f"F {_short(self.forward)}", f"B {_short(self.backward)}", f"latency {_short(self.p2p)}"]
+        latency = "by link" if "links" in self.data else _short(self.p2p)
+        times = [f"F {_short(self.forward)}", f"B {_short(self.backward)}", f"latency {latency}"]
         if self.weight_share != 0.5:
             times.insert(2, f"weight share {_short(self.weight_share)}")
         if self.slow_device is not None:
@@ -291,6 +299,19 @@ def one_or_each(values: Any) -> Any:
     listed = values if isinstance(values, list) else [values]
     plain = [int(value) if value.is_integer() and abs(value) < 1e15 else value for value in listed]
     return plain[0] if len(plain) == 1 else plain
+
+
+def links_of(costs: Costs) -> list[list[float]]:
+    """Return a row for each sender with the latency to each receiver. Raise an error if two devices have no link.
+
+    >>> links_of(Costs(forward=1, backward=2, p2p_between=[[0, 3], [4, 0]]))
+    [[0.0, 3.0], [4.0, 0.0]]
+    """
+    links = np.zeros((costs.devices or 0,) * 2)
+    sender, receiver = np.nonzero(~np.eye(len(links), dtype=bool))
+    links[sender, receiver] = costs.latency(sender, receiver)
+    latencies: list[list[float]] = links.tolist()
+    return latencies
 
 
 def most_of(costs: Costs) -> dict[str, float]:

@@ -1,6 +1,7 @@
 // One timeline as a drawing: it is made once for an order, placed for its times, and moved through time by a cursor.
 // Each device has a line of bars, one for each operation, and the number of activations held below it.
 
+import { travel } from "./clock.js";
 import { criticalPath } from "./timed.js";
 import {
   axisOf, boxIn, fits, gapsOf, hatchOf, labelled, LABELS, LEFT, levelOf, markPath, most, RIGHT, round, tracksOf, WIDEST,
@@ -175,7 +176,7 @@ export function placePanel(panel, timeline, frame) {
   panel.unit.setAttribute("y", devices * frame.pitch + 9);
   panel.unit.textContent = timeline.unit ? `time, ${timeline.unit}` : "time";
   panel.veil.setAttribute("height", floor + 2);
-  panel.crossing = timeline.p2p > 0 ? timeline.ops.filter(({ source, device }) => source && source.device !== device) : [];
+  panel.crossing = timeline.ops.filter((op) => travel(timeline, op) > 0);
 }
 
 // Outlines the bubbles that another panel has and this one has not. Without another panel there are none.
@@ -192,7 +193,7 @@ export function outlineGone(panel, other) {
 const heldAt = (panel, device, time) => panel.steps[device].findLast(([from]) => from <= time)?.[1] ?? 0;
 
 function dotOf({ timeline, frame }, op, time) {
-  const part = (time - op.source.end) / timeline.p2p;
+  const part = (time - op.source.end) / travel(timeline, op);
   const [from, to] = [op.source, op].map((each) => each.device * frame.pitch + frame.bar / 2);
   return make("circle", { class: "dot", cx: round(time * frame.scale), cy: round(from + part * (to - from)), r: 4 });
 }
@@ -219,7 +220,7 @@ export function moveTo(panel, time) {
     const place = { x: left ? x - 6 : x + 6, y: device * frame.pitch + frame.bar / 2 + 4 };
     if (words) setAll(text, { ...place, "text-anchor": left ? "end" : "start" });
   });
-  const travelling = panel.crossing.filter(({ source }) => source.end <= time && time < source.end + timeline.p2p);
+  const travelling = panel.crossing.filter((op) => op.source.end <= time && time < op.source.end + travel(timeline, op));
   panel.dots.replaceChildren(...travelling.map((op) => dotOf(panel, op, time)));
 }
 

@@ -1,5 +1,6 @@
 // Timelines in words: a summary, an operation and what it waited for, an idle time and who is waited for, the critical path, a comparison.
 
+import { travel } from "./clock.js";
 import { copyWords, most, sorted } from "./timeline.js";
 import { criticalPath, neededFrom } from "./timed.js";
 import { counted, listed, number } from "./view.js";
@@ -33,14 +34,14 @@ export function named(timeline, op) {
 export function reason(timeline, op) {
   const { before, device } = op;
   const source = op.late ? op.waitedFor : op.source;
-  const latency = source && source.device !== device ? timeline.p2p : 0;
+  const latency = travel(timeline, { source, device });
   const arrival = source ? source.end + latency : 0;
   if (op.late) {
-    const travel = latency ? ` and took ${number(latency)} to arrive` : "";
+    const way = latency ? ` and took ${number(latency)} to arrive` : "";
     const idle = op.start - (before ? before.end : 0);
     const stood = idle > 0 ? ` Device ${device} stood idle for ${number(idle)}.` : "";
     const other = op.late === op ? "" : ` with ${op.late.text}`;
-    return `It waited${other} for its input ${source.text}, which ended at ${number(source.end)}${travel}.${stood}`;
+    return `It waited${other} for its input ${source.text}, which ended at ${number(source.end)}${way}.${stood}`;
   }
   if (!before) return "It waited for nothing.";
   if (before === source) return `It waited for its input ${source.text}, which ran just before it.`;
@@ -87,8 +88,9 @@ export function whyIdle(timeline, gap) {
   const needs = next.late && next.late !== next ? `${next.late.text}, together with ${next.text}` : next.text;
   const chain = chainBehind(gap);
   const path = chain.length > 1 ? ` Meanwhile ${listed(runsOf(chain))}.` : "";
-  const travel = source.device !== device && timeline.p2p ? ` The message takes ${number(timeline.p2p)}.` : "";
-  return `${when}. The next operation, ${needs}, needs ${source.text} of device ${source.device}, which ends at ${number(source.end)}.${travel}${path}`;
+  const latency = travel(timeline, { source, device });
+  const message = latency ? ` The message takes ${number(latency)}.` : "";
+  return `${when}. The next operation, ${needs}, needs ${source.text} of device ${source.device}, which ends at ${number(source.end)}.${message}${path}`;
 }
 
 // What a device does at a time, in a few words, if it computes nothing: "waits for 1B0". Empty if it computes. `stop` is the operation

@@ -222,7 +222,7 @@ def test_a_size_that_a_schedule_refuses_is_told_and_its_buttons_lead_to_one_that
 
 
 PLANTED: dict[str, tuple[str, str]] = {
-    "a message without latency": ("(source.device === device ? 0 : costs.p2p)", "0"),
+    "a message without latency": ("links[source.device][device] : p2p", "0 : 0"),
     "a peak": ("held[device] -= 1;", "held[device] -= 0;"),
     "a bubble ratio": ("(devices * makespan)", "makespan"),
     "a stage": ("`${stage - 1}F${microbatch}`", "`${Math.max(stage - 2, 0)}F${microbatch}`"),

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from oracle import Setting
 from profiles import seeds
 from strategies import crossing_orders, legal_orders, settings_of, sizes
 
@@ -19,16 +18,12 @@ Run = tuple[Schedule, Costs]
 
 def case_of(schedule: Schedule, costs: Costs) -> dict[str, Any]:
     """Return a schedule and its costs as a page has them."""
+    between = costs.p2p_between
     each = {name: np.broadcast_to(getattr(costs, name), schedule.devices).tolist() for name in ("forward", "backward", "weight_share")}
     return {
         "orders": [" ".join(map(turn_text, order)) for order in schedule.turns],
-        "costs": {**each, "p2p": costs.p2p.item(), "overlap": costs.overlap.item()},
+        "costs": {**each, "p2p": costs.p2p.item(), "overlap": costs.overlap.item(), "links": None if between is None else between.tolist()},
     }
-
-
-def without_links(setting: Setting) -> Setting:
-    """Return the setting with the same latency between all devices, which is what a page has."""
-    return Setting(setting.forward, setting.backward, setting.share, setting.p2p, setting.overlap)
 
 
 @cache
@@ -51,7 +46,7 @@ def drawn(schedules: st.SearchStrategy[Schedule], count: int) -> list[Run]:
     @given(st.data())
     def draw(data: st.DataObject) -> None:
         schedule = data.draw(schedules)
-        runs.append((schedule, without_links(data.draw(settings_of(schedule.devices))).costs()))
+        runs.append((schedule, data.draw(settings_of(schedule.devices)).costs()))
 
     draw()
     return runs

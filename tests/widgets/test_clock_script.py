@@ -20,7 +20,7 @@ const answer = (cases) => cases.map(({ orders, costs }) => {
   const times = timesOf(pipeline, costs);
   const { ops, chunks, copies } = pipeline;
   const names = { text: ops.map(({ text }) => text), chunks, copies, copy: ops.map(({ copy }) => copy) };
-  const waited = blockersOf(pipeline, times, costs.p2p).map((op) => op?.row ?? -1);
+  const waited = blockersOf(pipeline, times, costs).map((op) => op?.row ?? -1);
   return { start: [...times.start], end: [...times.end], ...figuresOf(pipeline, times), waited, ...names };
 });
 """
@@ -54,6 +54,7 @@ def test_the_cases_are_of_many_kinds() -> None:
         sum(schedule.copies > 1 for schedule in schedules),
         sum(schedule.chunks > 1 for schedule in schedules),
         sum(costs.p2p.item() > 0 for _, costs in runs),
+        sum(costs.p2p_between is not None for _, costs in runs),
         sum(not costs.same_everywhere for _, costs in runs),
     ):
         assert enough > len(runs) / 50
@@ -72,8 +73,9 @@ def test_every_figure_and_every_cause_is_the_librarys(answers: list[dict[str, An
 
 
 FAULTS = [
-    ("clock.js", "source.device === device ? 0 : costs.p2p", "costs.p2p"),
-    ("clock.js", "source.device === device ? 0 : costs.p2p", "0"),
+    ("clock.js", "if (!source || source.device === device) return 0;", "if (!source) return 0;"),
+    ("clock.js", "links[source.device][device] : p2p", "links[source.device][device] : 0"),
+    ("clock.js", "links[source.device][device]", "links[device][source.device]"),
     ("clock.js", "f / chunks", "f"),
     ("clock.js", "(b - b * w) / chunks", "(b * w) / chunks"),
     ("clock.js", "overlap * Math.min(f, B[device])", "overlap * Math.max(f, B[device])"),

@@ -17,7 +17,7 @@ WAITED = """
 import { pipelineOf } from "./orders.js";
 import { withTimes } from "./timed.js";
 const answer = ({ orders, ...times }) => {
-  const { ops, makespan } = withTimes(pipelineOf(orders), times, 0, {});
+  const { ops, makespan } = withTimes(pipelineOf(orders), times, { p2p: 0 }, {});
   return { waited: ops.map(({ waitedFor }) => waitedFor?.row ?? -1), makespan };
 };
 """
