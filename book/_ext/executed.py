@@ -31,7 +31,7 @@ EVERYWHERE_THE_SAME = {
 }
 
 # The kernel returns each figure as SVG beside the stored PNG, for the book (book/_ext/page_figures.py), and each widget as one output
-# with all its forms (hybridlab/widgets/still.py shows two outputs to a reader).
+# with all its forms (hybridlab/widgets/still.py shows two outputs to a reader). NotImplementedError makes IPython ask for the other forms.
 ALL_FORMS = (
     "get_ipython().display_formatter.formatters['image/svg+xml']"
     ".for_type_by_name('hybridlab.plot.picture', 'Picture', lambda figure: figure.svg()); "
