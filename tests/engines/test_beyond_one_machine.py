@@ -67,6 +67,7 @@ def test_the_first_program_has_all_schedules(alone: list[dict[str, str]]) -> Non
     assert len(alone) == 24 * len(REGISTRY)
 
 
+@pytest.mark.slow
 def test_the_command_for_mpi_gives_the_same_rows(alone: list[dict[str, str]], tmp_path: Path) -> None:
     line = the_command("mpiexec")
     assert line == "mpiexec -n 3 python -m mpi4py.futures on_mpi.py"

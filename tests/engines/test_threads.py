@@ -51,7 +51,7 @@ def sizes(name: str) -> list[tuple[int, int]]:
 # When things run
 
 
-@pytest.mark.parametrize("replicas", [1, 3])
+@pytest.mark.parametrize("replicas", [pytest.param(1, marks=pytest.mark.slow), 3])
 @each_name
 def test_nothing_starts_before_its_input_and_each_device_keeps_its_order(name: str, replicas: int) -> None:
     """The test finds the inputs from the names of operations, and not from the arrays that the threads read."""
@@ -184,7 +184,7 @@ def real_step(schedule: Schedule, replicas: int, **change: Any) -> tuple[RealSte
     return RealStep(network, schedule, weights, inputs, labels), *loss_and_gradient(network, weights, inputs.reshape(-1, 5), labels.ravel())
 
 
-@pytest.mark.parametrize("replicas", [1, 3])
+@pytest.mark.parametrize("replicas", [pytest.param(1, marks=pytest.mark.slow), 3])
 @each_name
 def test_a_training_step_over_threads_has_the_gradients_of_one_device(name: str, replicas: int) -> None:
     for devices, microbatches in sizes(name):

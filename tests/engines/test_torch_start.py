@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 from torch_start import ROOT, run_ranks
 
+pytestmark = pytest.mark.slow  # as the tests that start torch
+
 # Rank 1 does what the test asks for; the other ranks would wait for ten minutes. Each rank writes its process number.
 PROGRAM = """
 import os, sys, threading, time
