@@ -46,6 +46,7 @@ def test_the_last_goal_is_the_makespan_that_the_solver_proves(puzzle: Puzzle) ->
     assert (judged.reached, judged.code) == (tuple(goal.name for goal in puzzle.goals), "solved")
 
 
+@pytest.mark.slow
 @every_puzzle
 def test_the_solver_says_the_same_with_another_template(puzzle: Puzzle) -> None:
     """The search begins with all forwards first in place of 1F1B or ZB-H1, or with one that does not fit into the memory at all."""

@@ -255,6 +255,7 @@ def test_the_cases_have_every_edge() -> None:
         assert any(edge in each for each in words), edge
 
 
+@pytest.mark.slow
 def test_a_forgotten_change_is_named_under_every_twist() -> None:
     """On the cases with several rings on a device and with several replicas, where each change shows."""
     build_of = TASKS["lab06.t5"].instance(None).data

@@ -345,7 +345,7 @@ def test_a_program_that_tries_all_cuts_is_right_for_small_models_and_never_ends_
 
 
 def test_a_worker_ends_a_program_that_tries_all_cuts() -> None:
-    budget = Budget(replace(Limits(), seconds_a_task=2.0))  # the call would take years
+    budget = Budget(replace(Limits(), seconds_a_task=0.5))  # the call would take years
     with launcher("none") as workers:
         session = workers.open("bare", budget)
         try:
