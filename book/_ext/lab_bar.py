@@ -23,7 +23,7 @@ aria-describedby="lab-bar-outside">Run in the browser (new tab)</a></li>
 <p class="lab-bar-refusal" role="status"></p>
 </nav>
 """
-OUTSIDE = "from a public content delivery network (CDN)"
+OUTSIDE = "from a content delivery network (CDN)"
 INSIDE = "from this site"  # where it was built with HYBRIDLAB_PYTHON (book/runtime.py)
 
 

@@ -30,7 +30,8 @@ def keep_together(app: Sphinx, document: nodes.document, page: str) -> None:
             parent[place + 1] = nodes.Text(after[found.end() :])
             together.append(nodes.Text(found[0]))
         if len(together) > 1:
-            parent[place] = nodes.inline("", "", *together, classes=["unbroken"])
+            unit = "before-unit" if together[-1].astext().startswith("\xa0") else ""
+            parent[place] = nodes.inline("", "", *together, classes=["unbroken", *filter(None, [unit])])
 
 
 def parts_of(formula: str) -> list[str]:

@@ -23,7 +23,8 @@ from hybridlab import widgets
 from hybridlab.course.tasks import TASKS, check
 
 PHONE = {"is_mobile": True, "has_touch": True}
-SCREENS = 2 * 900  # px, of a laptop whose window is 1280 px wide
+SCREENS = 2.5 * 900  # px, of a laptop whose window is 1280 px wide
+LAPTOP_HIGH, PHONE_HIGH = 800, 740  # px
 LOW_SCREEN = 720  # px
 OWN = re.compile(r"\.(hybridlab-(?!view\b)\w+)")  # the class of a kind of view
 PICTURES = ".hybridlab-view :is(.picture, .plots) svg"
@@ -143,6 +144,26 @@ LOWEST = """async () => {
   for (const fold of folds) fold.open = false;
   return found;
 }"""
+# Scrolls to each control that changes a picture, as a reader does who wants to use it, and finds those at which less than half of the
+# picture is seen, or less than 120 px of a high one.
+UNSEEN_PICTURES = """async () => {
+  const unseen = [];
+  const top = document.querySelector(".bd-header-article").getBoundingClientRect().bottom;
+  const views = [...document.querySelectorAll(".hybridlab-view:has(.picture)")].filter((view) => view.checkVisibility());
+  for (const view of views) {
+    const picture = view.querySelector(".picture");
+    for (const control of view.querySelectorAll(".fields :is(select, input), .player input, textarea")) {
+      if (!control.checkVisibility()) continue;
+      control.scrollIntoView({ block: "end", behavior: "instant" });
+      await new Promise((drawn) => requestAnimationFrame(drawn));
+      const box = picture.getBoundingClientRect();
+      const seen = Math.min(box.bottom, innerHeight) - Math.max(box.top, top);
+      if (seen < Math.min(box.height / 2, 120)) unseen.push(`${view.className}, ${control.id}: ${seen} of ${box.height} px`);
+    }
+  }
+  scrollTo({ top: 0, behavior: "instant" });
+  return unseen;
+}"""
 # The contrast of each text of a figure to what is behind its middle: the first shape there with a plain colour, or the page.
 CONTRASTS = """async (svg) => {
   svg.scrollIntoView({ block: "center" });
@@ -167,6 +188,11 @@ SEEN_FIGURES = "(figures) => figures.map((each) => each.checkVisibility())"
 FOLDS = """() => [...document.querySelectorAll(":is(.tag_solution details, details.hide, details.fold):not(details details)")]
   .map((fold) => fold.open || (fold.lastElementChild.checkVisibility({ visibilityProperty: true })
     && fold.lastElementChild.getBoundingClientRect().height > 0))"""
+# Opens the folds of a page, or closes those that it has opened.
+OPEN_FOLDS = """(open) => {
+  if (open) globalThis.opened = [...document.querySelectorAll("details:not([open])")];
+  for (const fold of globalThis.opened) fold.open = open;
+}"""
 # Writes texts into the fields of each number task, hands them in, and gives what each form says then.
 HAND_IN = """(answers) => Object.fromEntries(Object.entries(answers).map(([key, texts]) => {
   const box = [...document.querySelectorAll(".number-task")]
@@ -215,6 +241,7 @@ def sheets() -> list[tuple[str, str, str]]:
 def it_is_whole(visit: Visit) -> None:
     assert visit.page.title()
     assert visit.page.locator("h1:visible").count() == 1
+    assert all(map(str.strip, visit.page.locator("thead:not(.hybridlab-view *)").all_text_contents())), "a table has an empty head"
 
 
 @asked(of=is_weighed)
@@ -229,9 +256,27 @@ def a_first_visit_is_light(visit: Visit) -> None:
 
 
 @asked(of=is_lab)
-def a_figure_with_controls_stands_on_the_first_two_screens(visit: Visit) -> None:
+def its_first_picture_stands_on_the_first_screen(visit: Visit) -> None:
+    """It is a still picture; after two and a half screens at most, the first view with controls begins."""
     view = visit.page.locator(".hybridlab-view:not(.hybridlab-bet)").first
-    assert 0 < view.evaluate("(view) => view.getBoundingClientRect().top + scrollY") < SCREENS - 50, "a part of it can be seen"
+    assert 0 < view.evaluate("(view) => view.getBoundingClientRect().top + scrollY") < SCREENS
+    visit.page.set_viewport_size({"width": 1280, "height": LAPTOP_HIGH})
+    picture = visit.page.locator(".first-picture .figure-on-page > svg")
+    assert 0 < picture.evaluate("(svg) => svg.getBoundingClientRect().bottom + scrollY") <= LAPTOP_HIGH
+    assert visit.page.locator(".first-picture a").evaluate(
+        "(link) => document.getElementById(link.hash.slice(1)).matches(':has(.hybridlab-view)')"
+    )
+
+
+@asked(of=lambda name: name == "book/intro.html")
+def its_first_screen_says_what_it_is_about(visit: Visit) -> None:
+    """The three timelines, what the waiting costs, and where to begin."""
+    lowest = visit.page.locator(".hybridlab-film .panel, .opening, a.start").evaluate_all(
+        "(parts) => parts.map((part) => part.getBoundingClientRect().bottom + scrollY)"
+    )
+    assert len(lowest) == 5
+    assert max(lowest) <= LOW_SCREEN
+    assert "dollars" in visit.page.locator(".opening").inner_text()
 
 
 @asked(of=is_lab)
@@ -272,8 +317,9 @@ def one_screen_shows_the_setting_the_picture_and_the_readout(visit: Visit) -> No
 
 @asked(width=360)
 def it_fits_a_phone(visit: Visit) -> None:
-    """All texts are seen, directly or in boxes that scroll and that the Tab key reaches."""
+    """All texts are seen, also in folds: directly, or in boxes that scroll and that the Tab key reaches."""
     page = visit.page
+    page.evaluate(OPEN_FOLDS, True)
     assert page.evaluate("innerWidth") == 360, "the page is laid out wider than the phone"
     assert page.evaluate("document.documentElement.scrollWidth") <= 360, "the page scrolls sideways"
     for found in (CUT, OUT_OF_REACH):  # the theme hides its sidebar; a script is told of new sizes and then makes boxes reachable
@@ -282,6 +328,33 @@ def it_fits_a_phone(visit: Visit) -> None:
                 page.wait_for_function(f"(width) => ({found})(width).length === 0", arg=360, polling=200)
             except Error:
                 raise AssertionError("\n".join(page.evaluate(found, 360))) from None
+    page.evaluate(OPEN_FOLDS, False)
+
+
+@asked(width=360, of=is_lab)
+def on_a_phone_the_picture_stays_above_its_controls(visit: Visit) -> None:
+    """Whichever control of a view is used, most of the picture is seen above it or beside it."""
+    visit.page.set_viewport_size({"width": 360, "height": PHONE_HIGH})
+    unseen = visit.page.evaluate(UNSEEN_PICTURES)
+    visit.page.set_viewport_size({"width": 360, "height": 900})
+    assert not unseen, "\n".join(unseen)
+
+
+@asked(width=360, of=is_lab)
+def the_link_to_the_top_covers_nothing(visit: Visit) -> None:
+    page = visit.page
+    page.evaluate("scrollTo({ top: 2000, behavior: 'instant' })")
+    page.evaluate(DRAWN)
+    page.evaluate("scrollBy({ top: -300, behavior: 'instant' })")  # the theme shows the link to readers who go up
+    page.wait_for_function("document.getElementById('pst-back-to-top').checkVisibility({ visibilityProperty: true })")
+    covered = page.evaluate("""() => {
+      const [link, bar] = ["#pst-back-to-top", ".bd-header-article"].map((each) => document.querySelector(each).getBoundingClientRect());
+      const apart = (one) => one.right <= link.left || one.left >= link.right;
+      const buttons = [...document.querySelectorAll(".bd-header-article :is(button, label, a)")].filter((each) => each.checkVisibility());
+      return [link.bottom <= bar.bottom && link.top >= bar.top, buttons.every((each) => apart(each.getBoundingClientRect()))];
+    }""")
+    page.evaluate("scrollTo({ top: 0, behavior: 'instant' })")
+    assert covered == [True, True], "it stands in the bar, beside its buttons"
 
 
 @asked(width=320)
