@@ -141,6 +141,7 @@ def test_times_per_stage_predict_another_schedule_where_rank_0_does_not_run_the_
     with refusal("other-placement", "per='stage'"):
         cross_prediction(build("1f1b", 2, 4), source)
     assert cross_prediction(build("1f1b", 2, 4), source, per="stage") == simulate(build("1f1b", 2, 4), costs)
+    assert formula_prediction(build("1f1b", 2, 4), source, per="stage") == (4 + 1) * (3 + 5.5)
 
 
 def test_the_times_of_several_steps_are_medians_by_device_and_kind() -> None:
