@@ -105,7 +105,8 @@
     }
     // The heading above the view, and the name of the page.
     title() {
-      const heading = this.box.closest("section")?.querySelector("h1, h2, h3, h4, h5, h6");
+      const above = (heading) => heading.compareDocumentPosition(this.box) & Node.DOCUMENT_POSITION_FOLLOWING;
+      const heading = [...document.querySelectorAll("h2, h3, h4, h5, h6")].findLast(above);
       const words = [...(heading?.childNodes ?? [])].filter((node) => !node.classList?.contains("headerlink"));
       return [words.map((node) => node.textContent).join(""), document.title].filter(Boolean).join(", ");
     }
@@ -228,6 +229,7 @@
     way.append(page ? "From " : "This page has no such view: ", link);
     content.append(...(page ? [page.box] : []), way);
     content.style.padding = "0 0.5rem";
+    way.style.padding = "0 0.375rem"; // as the view
     for (const part of document.body.children) part.style.setProperty("display", "none", "important");
     document.body.append(content);
     document.title = title;

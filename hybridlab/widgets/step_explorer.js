@@ -196,8 +196,9 @@ function render({ model, el }) {
     const picture = pictureOf(id, { tell: point, pick: keep(true), move: keep(false), changed: notice });
     const cursor = cursorOf(id, data.unit, {
       moved: (time) => {
-        [pointed, played] = [null, true];
-        pick({ time: Number(time.toPrecision(9)) }, parts.cursor.playing());
+        const at = Number(time.toPrecision(9));
+        [pointed, played] = [null, played || at !== model.get("time")];
+        pick({ time: at }, parts.cursor.playing());
       },
       ranked: (rank) => {
         pointed = null;

@@ -445,8 +445,8 @@ def test_an_embedded_view_that_is_not_there_is_told(together: Together) -> None:
 
 def test_an_embedded_view_of_the_site_has_the_title_of_its_section(new_page: NewPage, server: str) -> None:
     page = new_page(f"{server}book/start.html")
-    page.goto(f"{server}labs/lab02_one_f_one_b.html#embed1?devices=4")
-    expect(page.locator(".panel .title").first).to_contain_text("4 devices")
+    page.goto(f"{server}labs/lab02_one_f_one_b.html#embed1?devices=3")
+    expect(page.locator(".panel .title").first).to_contain_text("3 devices")
     page.evaluate(FOLLOWED)
     assert page.title().startswith("1. A first timeline, Lab 2: ")
     assert [part.is_visible() for part in page.locator("body > *:not(script)").all()].count(True) == 1
