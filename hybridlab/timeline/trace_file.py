@@ -52,6 +52,8 @@ def parts_of(path: Paths, pattern: Any, events: Any, schedule: Any, step: Any, r
         if step:
             raise _no_step(step, 1)
         return Parts(*read_own_trace(OwnTrace(files[0]), replica))  # the file is read again, because OwnTrace needs other events
+    if asked is not None and kinds is None:
+        _require_no_ranges(recordings)
     # Without stages in the names, nothing would show that the operations of a whole rank are missing.
     empty = [recording for recording in recordings if not recording.slices]
     if len(empty) == len(files) or (asked is not None and empty):
@@ -249,6 +251,15 @@ def _in_device_order(ranks: Sequence[Rank]) -> list[Rank]:
 def _natural(name: Any) -> tuple[tuple[int, int | str], ...]:
     """Return a sort key that puts "rank 2" before "rank 10": numbers in names are compared by their values."""
     return tuple((0, int(part)) if part.isdigit() else (1, part) for part in re.split("([0-9]+)", str(name)) if part)
+
+
+def _require_no_ranges(recordings: Sequence[Recording]) -> None:
+    """Raise if names of events say which operations they are: then nothing is to be found by a schedule."""
+    for recording in recordings:
+        for name in recording.others:
+            if operations_in(name, None) is not None:
+                message = f"names of events in {recording.name} have the stage and the microbatch, such as {short_repr(name)}"
+                raise HybridLabError(f"{message}: leave schedule out", "two-ways")
 
 
 def _nothing_found(

@@ -712,6 +712,8 @@ def test_only_names_that_can_be_operations_are_listed(tmp_path: Path) -> None:
         read(tmp_path, left_out + listed)
     with refusal("no-operations", "none", "the schedule alone"):
         read(tmp_path, left_out)
+    with refusal("no-operations", "forward operator of torch"):
+        read(tmp_path, left_out, schedule="1f1b")
 
 
 def test_files_of_other_profilers_are_named_with_the_command_that_converts_them(tmp_path: Path) -> None:
@@ -796,7 +798,7 @@ def test_a_rank_alone_lacks_the_stages_of_the_others() -> None:
         ({"pattern": WORDS}, "no-operations", ["'0F0'", "kind"]),
         ({"step": -1}, "too-small", ["step"]),
         ({"events": STEPS}, "no-schedule", ['schedule="1f1b"']),
-        ({"schedule": "1f1b"}, "no-operations", ["forward operator"]),
+        ({"schedule": "1f1b"}, "two-ways", ["'0F0'", "leave schedule out"]),
         ({"pattern": WORDS, "schedule": "1f1b"}, "two-ways", ["pattern"]),
         ({"events": STEPS, "pattern": WORDS, "schedule": "1f1b"}, "two-ways", ["pattern", "events"]),
         ({"events": STEPS, "schedule": "1f1"}, "unknown-name", ["1f1b"]),
