@@ -236,6 +236,6 @@ def _from_text(text: str, name: str) -> float:
         raise HybridLabError(f"{name} must be a number of bytes or a text such as '80GB', not {short_repr(text)}", "not-a-number")
     number, unit = found.groups()
     if unit.lower() not in UNITS:
-        raise HybridLabError(f"unknown unit {unit!r} of {name}: give B, kB, MB, GB, TB, KiB, MiB, GiB or TiB", "unknown-name")
+        raise HybridLabError(f"unknown unit {unit!r} in {short_repr(text)}: give B, kB, MB, GB, TB, KiB, MiB, GiB or TiB", "unknown-name")
     amount: float = float(number) * UNITS[unit.lower()]
     return amount

@@ -71,7 +71,7 @@ def test_amounts(text: Any, nbytes: float) -> None:
         ({"total": "80"}, "not-a-number", "a text such as '80GB', not '80'"),
         ({"total": "-1GB"}, "not-a-number", "'-1GB'"),
         ({"total": "80 Gb/s"}, "not-a-number", "'80 Gb/s'"),
-        ({"total": "80 QB"}, "unknown-name", "unknown unit 'QB' of total: give B, kB, MB, GB"),
+        ({"total": "80 QB"}, "unknown-name", "unknown unit 'QB' in '80 QB': give B, kB, MB, GB"),
         ({"activation": 0}, "too-small", "activation must be above 0 bytes"),
         ({"activation": -1}, "negative", "activation"),
         ({"weights": float("inf")}, "not-finite", "weights"),
