@@ -22,7 +22,7 @@ from hybridlab.course.tasks import TASKS, check
 
 CODE = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 # the programs of builds in these labs take most of the time
-LONG = ("lab02", "lab04", "lab05", "lab06", "lab07", "lab08", "lab12", "lab13", "lab14", "lab15", "lab16", "lab18")
+LONG = ("lab02", "lab04", "lab05", "lab06", "lab07", "lab08", "lab12", "lab13", "lab14", "lab16", "lab18")
 OF_NO_MISTAKE = {"passed", "nothing-handed-in", "refused"}
 
 
