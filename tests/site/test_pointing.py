@@ -41,13 +41,20 @@ CASES = {
 each_case = pytest.mark.parametrize("case", CASES.values(), ids=CASES)
 
 
+# in one script, because the picture is drawn anew when the pointer moves
+WHERE = """(root, [plot, text]) => {
+  const svg = root.querySelectorAll(".picture svg, svg.plot")[plot];
+  svg.scrollIntoView({ block: "nearest" });
+  const tick = [...svg.querySelectorAll(".tick:not(.left, .row)")].find((each) => each.textContent === text);
+  const { x, y, width } = tick.getBoundingClientRect();
+  return [x + width / 2, y - 60];
+}"""
+
+
 def where(view: Locator, value: int, plot: int = 0) -> tuple[float, float]:
     """Return the point of the window that is 60 px above the number of the axis, in the middle of the number."""
-    svg = view.locator(".picture svg, svg.plot").nth(plot)
-    svg.scroll_into_view_if_needed()
-    box = svg.locator(".tick:not(.left, .row)").get_by_text(str(value), exact=True).bounding_box()
-    assert box
-    return box["x"] + box["width"] / 2, box["y"] - 60
+    x, y = view.evaluate(WHERE, [plot, str(value)])
+    return float(x), float(y)
 
 
 def reads(view: Locator, case: Case, value: int) -> None:
