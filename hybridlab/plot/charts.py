@@ -1,7 +1,7 @@
 """Charts of named numbers: curves, or bars that are divided into parts."""
 
 import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -147,11 +147,12 @@ def write_title(axes: Axes, lines: Sequence[str]) -> None:
         write(axes, MARGIN, MARGIN + LINE * row + 0.14, line, size=10.5, weight="bold")
 
 
-def draw_curve_legend(axes: Axes, y: float, names: list[str]) -> None:
-    """Draw a legend: a sample of each curve beside its name, in rows that begin at ``y`` inches."""
-    for place, (name, (x, row)) in enumerate(zip(names, _places_of_curve_names(names), strict=True)):
+def draw_curve_legend(axes: Axes, y: float, names: list[str], styles: Iterable[int] | None = None) -> None:
+    """Draw a legend: a sample of each curve beside its name, in rows from ``y`` inches on. ``styles`` has the number of each style."""
+    numbers = range(len(names)) if styles is None else styles
+    for style, name, (x, row) in zip(numbers, names, _places_of_curve_names(names), strict=True):
         ends = [x, x + 0.22, x + 0.44]
-        axes.add_artist(Line2D(ends, [y + LINE * row] * 3, solid_capstyle="butt", markevery=[1], **curve_style(place)))
+        axes.add_artist(Line2D(ends, [y + LINE * row] * 3, solid_capstyle="butt", markevery=[1], **curve_style(style)))
         write(axes, x + 0.52, y + LINE * row, name, va="center_baseline")
 
 

@@ -1,6 +1,7 @@
 """The figure of a sweep: a grid of small plots from its table."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from itertools import product
 from typing import Any, NamedTuple
 
@@ -48,6 +49,7 @@ def panels(
     lines: Any = None,
     labels: Mapping[str, str] | None = None,
     logarithmic: Any = (),
+    drawn: Any = None,
     title: str = "",
 ) -> Picture:
     """Return a figure of small plots. Each plot shows a quantity against a column, for one combination of values of other columns.
@@ -67,6 +69,8 @@ def panels(
         axis or a column of ``lines``.
     lines, labels, logarithmic : optional
         As in :class:`hybridlab.widgets.SweepExplorer`.
+    drawn : str or sequence of str, optional
+        The names of the lines to draw, each in the style that it has among all lines. None means all lines.
     title : str
 
     Raises
@@ -88,11 +92,22 @@ def panels(
         raise HybridLabError(
             f"{unused[0]!r} also varies: name it in panels, or draw one of its values, with sweep.where({unused[0]}=...)", "ambiguous"
         )
+    found, styles = _lines_to_draw(found, drawn)
     axes = {name: label_of(name, found.labels, found.unit) for name in (found.x, *found.quantities)}
     plots = _plots(found, axes)
     positive = {name: any(bool((plot.values > 0).any()) for plot in plots if plot.quantity == name) for name in found.quantities}
     scales = logarithmic_axes(logarithmic, {found.x: max(found.places) > 0} | positive)
-    return _draw_plots(found, plots, axes, scales, checked_text(title, "title"))
+    return _draw_plots(found, plots, axes, scales, checked_text(title, "title"), styles)
+
+
+def _lines_to_draw(found: Lines, drawn: Any) -> tuple[Lines, list[int]]:
+    """Return the lines whose names are in ``drawn`` and the number of each line's style. Raise an error if no line is drawn."""
+    names = found.names if drawn is None else known_names(drawn, "drawn", found.names, "line")
+    styles = [place for place, name in enumerate(found.names) if name in names]
+    if not styles:
+        raise HybridLabError("drawn names no line: name at least one, or leave out drawn", "empty")
+    at = {(choice, styles.index(line), place): row for (choice, line, place), row in found.at.items() if line in styles}
+    return replace(found, names=tuple(found.names[style] for style in styles), at=at), styles
 
 
 def _plots(found: Lines, axes: Mapping[str, str]) -> list[Plot]:
@@ -120,7 +135,7 @@ def _plots(found: Lines, axes: Mapping[str, str]) -> list[Plot]:
     return plots
 
 
-def _draw_plots(found: Lines, plots: list[Plot], axes: Mapping[str, str], scales: list[str], title: str) -> Picture:
+def _draw_plots(found: Lines, plots: list[Plot], axes: Mapping[str, str], scales: list[str], title: str, styles: list[int]) -> Picture:
     """Return the figure with the title, the legend and every plot with its heading."""
     quantities = found.quantities
     # Two or three plots that differ only in the last column are in one row.
@@ -140,7 +155,7 @@ def _draw_plots(found: Lines, plots: list[Plot], axes: Mapping[str, str], scales
     figure = Picture(top + rows * tall + LINE * (1 + bool(note)), _plots_text(found, plots, axes, title, note))
     paper = page(figure)
     write_title(paper, above)
-    draw_curve_legend(paper, MARGIN + LINE * len(above) + 0.1, names)
+    draw_curve_legend(paper, MARGIN + LINE * len(above) + 0.1, names, styles)
     if one:
         write(paper, MARGIN, top - 0.04, axes[quantities[0]], color=MUTED)
     write(paper, (LEFT + WIDTH - RIGHT) / 2, top + rows * tall + 0.14, axes[found.x], color=MUTED, ha="center")
@@ -151,14 +166,14 @@ def _draw_plots(found: Lines, plots: list[Plot], axes: Mapping[str, str], scales
         for line, text in enumerate(reversed(heads[place])):  # the lines of the heading, from the bottom to the top
             write(paper, left, start - 0.08 - 0.17 * line, text, weight="bold")
         small = figure.add_axes(rectangle(figure, left, start, wide, HEIGHT), facecolor="white")
-        _draw_lines(small, found, plot, scales)
+        _draw_lines(small, found, plot, scales, styles)
         _set_ranges(small, [each.values for each in plots if each.quantity == plot.quantity], plot.quantity in scales)
         _set_x_ticks(small, found, wide)
         small.tick_params(labelleft=not one or not column)
     return figure
 
 
-def _draw_lines(axes: Axes, found: Lines, plot: Plot, scales: list[str]) -> None:
+def _draw_lines(axes: Axes, found: Lines, plot: Plot, scales: list[str], styles: list[int]) -> None:
     """Draw the lines of one plot. Points that cannot be drawn leave gaps."""
     places = np.array(found.places, dtype=np.float64)
     axes.set_xscale("log" if found.x in scales else "linear")
@@ -167,7 +182,7 @@ def _draw_lines(axes: Axes, found: Lines, plot: Plot, scales: list[str]) -> None
     for line, (name, values) in enumerate(zip(found.names, plot.values, strict=True)):
         heights = np.where(drawn[line], values, np.nan)
         # Use the colours, dashes and markers of a figure of one plot, in a smaller size.
-        style = {key: value * SMALLER[key] if key in SMALLER else value for key, value in curve_style(line).items()}
+        style = {key: value * SMALLER[key] if key in SMALLER else value for key, value in curve_style(styles[line]).items()}
         axes.plot(places, heights, label=name, clip_on=False, zorder=3, solid_capstyle="butt", **style)
 
 

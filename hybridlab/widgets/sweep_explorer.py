@@ -128,7 +128,7 @@ class SweepExplorer(View):
 
         table = self._sweep.where(**self.chosen)
         logarithmic = [name for name in self.logarithmic if name in (self._x, self.quantity)]
-        return panels(table, self._x, self.quantity, lines=self._lines, labels=self._labels, logarithmic=logarithmic)
+        return panels(table, self._x, self.quantity, lines=self._lines, labels=self._labels, logarithmic=logarithmic, drawn=self.drawn)
 
     def __repr__(self) -> str:
         """Return the number of lines, the digest of the data and the setting.

@@ -73,6 +73,10 @@ def test_lines_are_those_of_the_view() -> None:
     assert [line.get_color() for line in axes.lines] == [line["colours"][0] for line in view]
     assert [line.get_marker() for line in axes.lines] == [line_style(place).marker for place in range(len(view))]
     assert set(NAMES) <= set(texts_of(plot.panels(some_table(), "devices", "makespan")))
+    last = SweepExplorer(some_table(), "devices", show={"drawn": NAMES[-1:]}).still()
+    assert not isinstance(last, str)
+    assert set(NAMES) & set(texts_of(last)) == set(NAMES[-1:])
+    assert [line.get_color() for line in plots_of(last)[0].lines] == [view[-1]["colours"][0]]
 
 
 def test_logarithmic_axes_leave_out_what_has_no_place_on_them_and_say_so() -> None:
@@ -131,6 +135,8 @@ def test_a_figure_is_the_same_each_time() -> None:
         ({"title": 3}, "not-text", ("title", "3")),
         ({"logarithmic": "p2p"}, "unknown-name", ("axis 'p2p'",)),
         ({"lines": 3}, "not-a-list", ("lines", "3")),
+        ({"drawn": []}, "empty", ("drawn names no line",)),
+        ({"drawn": "1F2B"}, "unknown-name", ("line '1F2B'",)),
     ],
 )
 def test_what_cannot_be_drawn_is_refused(named: dict[str, Any], code: str, words: tuple[str, ...]) -> None:
