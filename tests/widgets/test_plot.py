@@ -49,7 +49,9 @@ EVERY_LOOK = ("1f1b", "zb-h1", "interleaved", "hanayo", "chimera", "dualpipe", "
 def shows_more(name: str) -> bool:
     """Return whether a timeline shows something that those of ``EVERY_LOOK`` on 4 devices do not show in less time."""
     schedule, _, size = name.partition(", ")
-    return schedule in EVERY_LOOK if size == "4 devices" else name == "1f1b, fewest" or ("fewest" not in size and "16" not in size)
+    if size == "4 devices":
+        return schedule in EVERY_LOOK
+    return name == "1f1b, fewest" or not any(word in size for word in ("fewest", "8 devices", "16"))
 
 
 QUICK = [timeline for name, timeline in TIMELINES.items() if shows_more(name)]

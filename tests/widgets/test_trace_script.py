@@ -98,6 +98,7 @@ def test_the_timelines_are_of_many_kinds(given: list[Timeline]) -> None:
         assert any(time in event["args"] for events in traces for event in events if event["ph"] == "X")
 
 
+@pytest.mark.slow
 def test_each_planted_fault_is_found(given: list[Timeline], tmp_path: Path) -> None:
     assert node.unnoticed(tmp_path, WRITTEN, [page_data(timeline) for timeline in given], FAULTS) == []
 
