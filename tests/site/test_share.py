@@ -379,16 +379,15 @@ def test_a_link_opens_the_same_picture_in_another_browser(together: Together, na
     other.close()
 
 
-def test_a_new_setting_lets_go_of_what_was_chosen_and_the_link_with_it(together: Together) -> None:
-    page = together(TimelineExplorer(devices=(2, 4), microbatches=4), fragment="#view1?devices=4&chosen=3F2&time=5&zoom=2")
+def a_new_setting_lets_go_of_what_was_chosen_and_the_link_with_it(page: Page) -> None:
+    go(page, "#view1?devices=4&chosen=3F2&time=5&zoom=2")
     assert page.locator(".told strong").text_content() == "3F2"
     page.get_by_role("slider", name="Devices").press("ArrowLeft")
     page.evaluate(FOLLOWED)
     assert address_of(page).endswith("&compare=&zoom=2")
 
 
-def test_a_link_of_a_text_leaves_the_look_and_a_copied_link_brings_its_own(together: Together) -> None:
-    page = together(TimelineExplorer(devices=4, microbatches=4))
+def a_link_of_a_text_leaves_the_look_and_a_copied_link_brings_its_own(page: Page) -> None:
     path = page.get_by_role("button", name="Critical path")
     page.get_by_label("Schedule").select_option("1f1b")
     page.evaluate(FOLLOWED)
@@ -398,6 +397,14 @@ def test_a_link_of_a_text_leaves_the_look_and_a_copied_link_brings_its_own(toget
     expect(path).to_have_attribute("aria-pressed", "true")
     go(page, f"#{copied_before.partition('#')[2]}")
     expect(path).to_have_attribute("aria-pressed", "false")
+
+
+def test_the_look_after_other_links(together: Together) -> None:
+    questions = (
+        a_new_setting_lets_go_of_what_was_chosen_and_the_link_with_it,
+        a_link_of_a_text_leaves_the_look_and_a_copied_link_brings_its_own,
+    )
+    in_order(together(TimelineExplorer(devices=(2, 4), microbatches=4)), questions, again=as_new)
 
 
 # ---- a view alone in another page ----
@@ -433,13 +440,8 @@ def test_a_view_is_embedded_in_a_page_of_another_folder(together: Together, tmp_
     opened.value.close()
     assert violations(page, "iframe") == []
     assert faults == []
-
-
-def test_an_embedded_view_that_is_not_there_is_told(together: Together) -> None:
-    page = together(mesh())
-    address = page.url
     page.goto("about:blank")
-    page.goto(f"{address}#embed7")
+    page.goto(f"{source}#embed7")
     expect(page.locator("body")).to_have_text("This page has no such view: Widget", use_inner_text=True)
 
 
@@ -565,11 +567,8 @@ def test_what_can_be_shown_of_a_link_is_shown_and_the_address_is_set_right(toget
     )
     assert re.search(r"#view1\?schedule=gpipe&devices=2&microbatches=4&.*&p2p=1.5&.*&zoom=2$", address_of(page))
     assert page.locator(".panel .title").text_content() == "GPipe, 2 devices, 4 microbatches"
-
-
-def test_a_part_that_a_link_makes_impossible_gets_a_value_that_is_possible(together: Together) -> None:
     page = together(MeshView((2, 3), (1, 4), show={"stages": 3, "replicas": 4, "rank": 11}), fragment="#view1?stages=2")
-    expect(page.get_by_label("Rank", exact=True)).to_have_value("0")
+    expect(page.get_by_label("Rank", exact=True)).to_have_value("0")  # rank 11 is no rank of this mesh
     assert told(page) == []
 
 

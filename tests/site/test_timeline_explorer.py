@@ -146,13 +146,9 @@ def test_an_idle_time_says_who_is_waited_for_and_what_runs_meanwhile(alone: Alon
         view.locator(".op").nth(place).hover()
     assert told.inner_text().startswith("0F2: the forward")
     assert told.inner_text().endswith("1F2 on device 1 needs its output.")
-
-
-def test_a_device_is_named_once_for_the_operations_that_it_runs_meanwhile(alone: Alone) -> None:
-    """Worked out by hand: with two devices, GPipe's device 0 waits for the last forward and the first backward of device 1."""
     view = alone(TimelineExplorer("gpipe", devices=2, microbatches=4))
     view.locator(".idles .idle").first.click()
-    assert view.locator(".told").inner_text().endswith("Meanwhile device 1 runs 1F3 and 1B0.")
+    assert view.locator(".told").inner_text().endswith("Meanwhile device 1 runs 1F3 and 1B0."), "a device is named once for what it runs"
 
 
 def test_a_device_that_has_finished_waits_for_nobody(alone: Alone) -> None:
