@@ -6,6 +6,7 @@
 #   make kernel         runs the quick tests of the core (less than a minute)
 #   make check          runs every check: these in full, the book, the site in a browser, the wheel
 #   make book           builds the site into _build/html
+#   make book-next      builds the site with the newest Sphinx, without Jupyter Book, into _build/next/html
 #   make poster         draws the poster of all schedules, one A2 page as PDF and SVG, into _build/poster
 #   make serve          shows the built site at http://localhost:8000 (make PORT=... serve for another)
 #   make setup-torch    adds torch to .venv, for the tests that need it
@@ -22,9 +23,16 @@ STAMP := $(VENV)/.installed
 # the first of these that is 3.11 or newer; `make PYTHON=... lab` names another
 PYTHON ?= $(firstword $(foreach name,python3 python3.14 python3.13 python3.12 python3.11 python,\
 	$(if $(shell $(name) -c 'import sys; print("new" if sys.version_info >= (3, 11) else "")' 2>/dev/null),$(name))))
-PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
+PIP_FLAGS := -m pip --disable-pip-version-check --quiet
+PIP := $(BIN)/python $(PIP_FLAGS)
 BOOK := $(BIN)/jupyter-book build . -W -n --keep-going --all --quiet
 PORT ?= 8000
+# Jupyter Book 1 gets no new features and holds Sphinx back. book-next has an environment of its own: what makes pages is the newest there,
+# and all else, on which the outputs of labs depend, is as locked.
+NEXT := _build/next
+NEXT_PYTHON := $(NEXT)/.venv/bin/python
+NEWEST := "sphinx>=9" myst-nb sphinx-book-theme sphinx-copybutton sphinx-design sphinx-external-toc sphinx-togglebutton sphinxcontrib-bibtex
+NOT_LOCKED := ^(alabaster|docutils|jupyter-book|markdown-it|mdit|myst|pydata-sphinx|sphinx)
 # two programs of the checks are npm packages: the linter of scripts, and axe-core, which looks for barriers in pages;
 # where npm is missing, it comes from PyPI
 NPM_PACKAGES := tests/node_modules/.package-lock.json
@@ -57,7 +65,7 @@ ROOMS = $(if $(ROOM),tests/$(ROOM))
 # runs the named stages, and ends with a table of their times
 STAGES := MAKE="$(MAKE)" $(BIN)/python tests/stages.py
 
-.PHONY: setup setup-torch lab test kernel check lint types unit unit-full torch-check labs-check book book-check site-check wheel-check
+.PHONY: setup setup-torch lab test kernel check lint types unit unit-full torch-check labs-check book book-check book-next site-check wheel-check
 .PHONY: outside mutants poster serve bench labs-refresh clean
 .NOTPARALLEL:
 
@@ -136,6 +144,15 @@ poster: $(STAMP)
 
 book: book-check
 	@echo "The site is in _build/html; open _build/html/index.html, or run make serve"
+
+book-next: $(STAMP)
+	@$(BIN)/python book/sphinx_settings.py $(NEXT)
+	@$(BIN)/python -m venv $(NEXT)/.venv && mkdir -p $(NEXT)/.venv/etc && cp -R $(VENV)/etc/ipython $(NEXT)/.venv/etc
+	@grep -viE '$(NOT_LOCKED)' requirements.lock >$(NEXT)/locked.txt
+	@$(NEXT_PYTHON) $(PIP_FLAGS) install --upgrade --upgrade-strategy eager -r $(NEXT)/locked.txt $(NEWEST)
+	@$(NEXT_PYTHON) $(PIP_FLAGS) install --no-deps --no-build-isolation --editable .
+	@$(NEXT_PYTHON) -m sphinx -W -n --keep-going -E -a -q -c $(NEXT) -d $(NEXT)/doctrees . $(NEXT)/html
+	@echo "The site of $$($(NEXT_PYTHON) -m sphinx --version) is in $(NEXT)/html"
 
 serve: $(STAMP)
 	@$(BIN)/python book/serve.py $(PORT)
