@@ -10,6 +10,7 @@ from matplotlib.patches import FancyArrowPatch, FancyBboxPatch
 from hybridlab.checks import counted
 from hybridlab.plot.picture import INK, MARGIN, MUTED, RULE, WIDTH, Picture, number, page, write
 
+CHOSEN = "#24292F"  # no colour of the page's theme, so it stays dark below white numbers in dark mode, too
 LINE = 0.22  # inches; height of a line of text
 KIND_STYLES = {"activations": ("#0072B2", "-", "A"), "gradients": ("#B84C00", "--", "G"), "ring": ("#007A59", ":", "R")}
 
@@ -129,7 +130,7 @@ def mesh_grid(data: Mapping[str, Any], stages: int, replicas: int, rank: int) ->
         style = {"weight": "bold"} if row == replica else {"color": MUTED}
         write(paper, MARGIN, top + BELOW * row + 0.24, f"replica {row}", size=8, **style)
     for each, (x, y) in enumerate(corners):
-        face, ink = (INK, "white") if each == rank else ("white", INK)
+        face, ink = (CHOSEN, "white") if each == rank else ("white", INK)
         near = each in mesh["pipelines"][replica] or each in mesh["groups"][stage]
         frame = FancyBboxPatch((x, y), wide, DEVICE[1], boxstyle="round,pad=0,rounding_size=0.05", facecolor=face)
         frame.set(edgecolor=INK if near else MUTED, linewidth=1.3 if near else 0.7)

@@ -35,7 +35,8 @@ LAB_3 = "labs/lab03_bubbles_and_memory.html"
 PRINTED = (LAB_3, "book/gallery.html")  # as a file of a printer; others only as a page
 LAPTOP = 1366
 WIDE = ("404.html", "book/intro.html", "labs/lab04_ring.html")  # pages of each kind, with all that stands beside them
-FIGURES = (LAB_3, "labs/lab10_scaling.html", "book/trust.html")  # timelines, curves and marks, points and stacks
+# timelines, curves and marks, points and stacks, a mesh
+FIGURES = (LAB_3, "labs/lab10_scaling.html", "book/trust.html", "labs/lab01_mesh.html")
 
 # Finds texts that reach beyond the page, or beyond a box that hides what does not fit. The content of a box that scrolls may be wider.
 CUT = """(wide) => {
