@@ -16,7 +16,7 @@ from page_figures import SVG, TEXT, on_page
 
 from hybridlab.plot.picture import MARGIN
 from hybridlab.widgets.still import HINT
-from hybridlab.widgets.still_pictures import LINE
+from hybridlab.plot.stills import LINE
 
 if TYPE_CHECKING:
     from sphinx.application import Sphinx

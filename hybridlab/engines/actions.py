@@ -11,7 +11,7 @@ import numpy as np
 from hybridlab.checks import in_a_second, short_repr
 from hybridlab.costs import Costs
 from hybridlab.engines.group import Group
-from hybridlab.engines.job import require_schedule_and_costs
+from hybridlab.engines.job import require_schedule
 from hybridlab.engines.mpi import POLL
 from hybridlab.engines.run import run
 from hybridlab.engines.work import StepWork
@@ -93,7 +93,7 @@ def run_actions(schedule: Schedule, actions_of: ActionsFunction, costs: Costs, g
     HybridLabError
         An argument is not what is listed above, the group does not fit, a text is not an action, or a rank leaves out an operation.
     """
-    require_schedule_and_costs(schedule, costs)
+    require_schedule(schedule, costs)
     fits: bool = callable(actions_of) and isinstance(costs, Costs)
     if not fits:
         wanted = "run_actions takes a function of lines, needs and rank, and Costs"

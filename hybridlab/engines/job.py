@@ -154,7 +154,7 @@ def checked_job(
     lost: Any = (),
 ) -> Job:
     """Return the job of a run, or raise an error if its arguments are invalid."""
-    require_schedule_and_costs(schedule, costs)
+    require_schedule(schedule, costs)
     costs = FREE if costs is None else costs
     mesh_schedule = replicate(schedule, replicas)
     wait = true_or_false(wait, "wait")
@@ -197,7 +197,7 @@ def checked_job(
     )
 
 
-def require_schedule_and_costs(schedule: Any, costs: Any) -> None:
+def require_schedule(schedule: Any, costs: Any) -> None:
     """Raise an error if ``schedule`` is not the schedule of one pipeline, or ``costs`` is neither Costs nor None."""
     if not isinstance(schedule, Schedule):
         raise HybridLabError(f"an engine runs the Schedule of one pipeline, not {short_repr(schedule)}", "not-a-schedule")

@@ -106,7 +106,7 @@ class MeshView(View):
 
     def still(self) -> Any:
         """Return the mesh and the messages of the chosen rank as a figure."""
-        from hybridlab.widgets.still_pictures import mesh_grid
+        from hybridlab.plot.stills import mesh_grid
 
         return mesh_grid(self.data, self.stages, self.replicas, self.rank)
 

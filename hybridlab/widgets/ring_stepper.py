@@ -126,7 +126,7 @@ class RingStepper(View):
 
     def still(self) -> Any:
         """Return what each rank holds after the current step as a figure."""
-        from hybridlab.widgets.still_pictures import ring_matrix
+        from hybridlab.plot.stills import ring_matrix
 
         phase = self.data["runs"][str(self.ranks)]["phases"][self.step]
         return ring_matrix(self.states, f"{self.step} of {self.last}, {phase}")

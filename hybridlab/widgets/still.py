@@ -9,7 +9,6 @@ from html import escape
 from typing import TYPE_CHECKING, Any
 
 import anywidget
-from IPython.display import display
 
 from hybridlab.errors import HybridLabError
 
@@ -52,6 +51,8 @@ class Pictured(anywidget.AnyWidget):
         JupyterLab shows only one form of an output. If it shows a widget whose kernel has ended, it shows a message and no picture. With
         two outputs, the picture stays, and the style sheet in its output hides the message.
         """
+        from IPython.display import display  # IPython calls this method, so it is there
+
         bundle: Any = super()._repr_mimebundle_()
         data, metadata = bundle
         still = self._still()
@@ -64,7 +65,7 @@ class Pictured(anywidget.AnyWidget):
 
     def _still(self) -> "Picture | str":
         """Return the still picture with a line that says so. If the state has no figure, the picture gives the reason in words."""
-        from hybridlab.widgets.still_pictures import with_line
+        from hybridlab.plot.stills import with_line
 
         try:
             still = self.still()

@@ -1,4 +1,4 @@
-"""Figures for the still pictures of widgets that have no figure of their own in ``hybridlab.plot``."""
+"""Figures for the still pictures of two widgets, and the line below every still picture."""
 
 from collections.abc import Mapping
 from typing import Any
