@@ -15,8 +15,8 @@ from docutils import nodes
 from page_figures import SVG, TEXT, on_page
 
 from hybridlab.plot.picture import MARGIN
-from hybridlab.widgets.still import HINT
 from hybridlab.plot.stills import LINE
+from hybridlab.widgets.still import HINT
 
 if TYPE_CHECKING:
     from sphinx.application import Sphinx

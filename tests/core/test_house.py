@@ -65,7 +65,7 @@ BESIDES_NUMPY = {
     "progress": {"tqdm"},
     "tables": {"pandas"},
     "training": {"sklearn"},
-    "widgets": {"anywidget", "traitlets"},
+    "widgets": {"IPython", "anywidget", "traitlets"},
 }
 PUBLIC = {
     "automatic",
