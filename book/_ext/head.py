@@ -76,9 +76,9 @@ def description(document: nodes.document) -> str:
 
 
 def opening(document: nodes.document) -> Iterator[str]:
-    """Yield the text of the paragraphs of the page that stand in no list, note or output."""
+    """Yield the text of the paragraphs of the page that stand in no list, note or output; the first page has them in its opening."""
     for paragraph in document.findall(nodes.paragraph):
-        if isinstance(paragraph.parent, nodes.section):
+        if isinstance(paragraph.parent, nodes.section) or "opening" in paragraph.parent.get("classes", ()):
             copy = paragraph.deepcopy()
             for formula in list(copy.findall(nodes.math)):
                 plain = formula.astext()

@@ -31,6 +31,8 @@ def page(middle: str = "More text.") -> nodes.document:
 
 def test_a_description_is_the_first_sentences_of_the_text() -> None:
     assert head.description(page()) == "One sentence & more. A second one. More text. The end."
+    opening = ".. container:: opening\n\n   More text.\n\n.. container:: other\n\n   Words in a box."
+    assert head.description(page(opening)) == head.description(page())
 
 
 def test_a_description_ends_with_a_sentence_and_is_at_most_160_characters_long() -> None:
