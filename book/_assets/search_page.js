@@ -5,6 +5,7 @@
   const TO_MARK = "sphinx_highlight_terms"; // where Sphinx leaves the words that the next page marks
   const GROUPS = ["Sections", "Glossary", "Labs", "Pages", "Library"];
   const ASKING = "how what where when which why who do does did can could should i my me we you your".split(" "); // words of a question
+  const common = new Set(stopwords); // Sphinx 9 has a set, and earlier versions an array
   const stem = (word) => new Stemmer().stemWord(word);
   const compact = (text) => text.toLowerCase().replace(/[^\p{Letter}\p{Number}]/gu, "");
   const make = (tag, ...content) => {
@@ -72,7 +73,7 @@
   function asking(query) {
     const words = query.toLowerCase().split(/\s+/).filter(Boolean);
     const said = words.filter((word) => !ASKING.includes(word));
-    return (said.some((word) => splitQuery(word).some((part) => !stopwords.includes(part))) ? said : words).join(" ");
+    return (said.some((word) => splitQuery(word).some((part) => !common.has(part))) ? said : words).join(" ");
   }
 
   // --- what is found ---
@@ -200,10 +201,10 @@
     const texts = await loaded();
     const known = indexed();
     const said = asking(query).split(" ").map((word) => hyphened(word, texts)).join(" ");
-    const given = splitQuery(said).filter((word) => !stopwords.includes(word));
+    const given = splitQuery(said).filter((word) => !common.has(word));
     const changed = given.map((word) => [word, meant(word, known, texts)]).filter(([word, other]) => word !== other);
     const asked = changed.reduce((text, [word, other]) => text.replaceAll(word, other), said);
-    const words = splitQuery(asked).filter((word) => !stopwords.includes(word));
+    const words = splitQuery(asked).filter((word) => !common.has(word));
     const found = [...foundSections(words, texts), ...foundTerms(asked, words, texts), ...foundPages(asked, words, texts)];
     markIn(out, localStorage.getItem(TO_MARK) ?? "");
     const groups = GROUPS.map((name) => [name, found.filter((entry) => entry.group === name)]).filter(([, entries]) => entries.length);
