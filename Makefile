@@ -139,7 +139,7 @@ wheel-check: $(STAMP)
 	@$(BIN)/python tests/book/wheel_alone.py build dist && $(BIN)/python tests/book/wheel_alone.py try dist/hybridlab-*.whl
 
 poster: $(STAMP)
-	@PYTHONPATH=book/_ext $(BIN)/python -m gallery.poster _build/poster
+	@PYTHONPATH=book/_ext $(BIN)/python -m gallery _build/poster
 	@echo "The poster is in _build/poster"
 
 book: book-check

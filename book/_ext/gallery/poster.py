@@ -1,7 +1,5 @@
 """The poster: all schedules on one A2 page, as PDF and SVG, computed from the registry. `make poster` writes it, and so does each build."""
 
-import sys
-import textwrap
 from io import BytesIO
 from math import ceil
 from pathlib import Path
@@ -29,7 +27,6 @@ NAMES = 0.72  # inches left of the time axis for the names of devices
 AXIS = WIDE - NAMES - 0.1
 BAR, MEMORY = 0.2, 0.12  # inches; the heights of a bar and of the activations below it
 PITCH = BAR + MEMORY + 0.05
-RULE_WIDE, SOURCE_WIDE, FOOT_WIDE = 94, 122, 315  # characters of a line of a rule, of a source, and of the last lines
 FILES = ("poster.svg", "poster.pdf")
 TITLE = "Pipeline schedules on one page"
 HOW_TO_READ = (
@@ -106,7 +103,7 @@ def cell(figure: Figure, page: Axes, entry: Entry, left: float, top: float, span
         x = written_left(page, x, top + 0.3, words, size=10, color=MUTED) - 0.17
     title = entry.family.title
     write(page, left, top + 0.3, title, size=min(19, 19 * (x - left) / text_width(title, 19, bold=True)), weight="bold")
-    for place, line in enumerate(textwrap.wrap(rule_of(entry), RULE_WIDE)):
+    for place, line in enumerate(lines_of(rule_of(entry), 10.5, WIDE)):
         write(page, left, top + 0.53 + place * 0.18, line, size=10.5)
     above = top + 0.84
     rows = entry.schedule.devices
@@ -129,7 +126,7 @@ def cell(figure: Figure, page: Axes, entry: Entry, left: float, top: float, span
     for time in ticks_for(span):
         write(page, left + NAMES + time / span * AXIS, bottom + 0.11, number(time), size=8, color=MUTED, ha="center")
     source = " ".join(filter(None, [f"{entry.group.title}.", f"With {entry.size}." if entry.refusal else "", entry.family.source]))
-    for place, line in enumerate(textwrap.wrap(source, SOURCE_WIDE)):
+    for place, line in enumerate(lines_of(source, 8.5, WIDE)):
         write(page, left, bottom + 0.27 + place * 0.14, line, size=8.5, color=MUTED)
 
 
@@ -142,6 +139,18 @@ def numbers_of(entry: Entry) -> dict[str, str]:
 def rule_of(entry: Entry) -> str:
     """Return the rule of a schedule as a sentence."""
     return upper_first(entry.family.summary).replace(">=", "\N{GREATER-THAN OR EQUAL TO}") + "."
+
+
+def lines_of(text: str, size: float, width: float) -> list[str]:
+    """Return the lines of a text of ``size`` points, each at most ``width`` inches wide."""
+    lines = [""]
+    for word in text.split():
+        longer = f"{lines[-1]} {word}".lstrip()
+        if text_width(longer, size) <= width:
+            lines[-1] = longer
+        else:
+            lines.append(word)
+    return lines
 
 
 def written_left(page: Axes, right: float, y: float, text: str, size: float, **style: Any) -> float:
@@ -171,7 +180,7 @@ def timeline_of(axes: Axes, entry: Entry, span: float, most: float) -> None:
 
 def foot(page: Axes) -> None:
     """Write how to read the page."""
-    for place, line in enumerate(textwrap.wrap(HOW_TO_READ, FOOT_WIDE)):
+    for place, line in enumerate(lines_of(HOW_TO_READ, 10, SIZE[0] - 2 * EDGE)):
         write(page, EDGE, SIZE[1] - FOOT + 0.14 + place * 0.19, line, size=10, color=MUTED)
 
 
@@ -191,7 +200,3 @@ def write_files(folder: Path) -> None:
     page = poster()
     for name in FILES:
         (folder / name).write_bytes(written(page, name))
-
-
-if __name__ == "__main__":
-    write_files(Path(sys.argv[1]))
