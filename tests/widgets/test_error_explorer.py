@@ -161,7 +161,7 @@ def test_the_data_are_plain_json_and_small() -> None:
     assert json.loads(text) == explorer.measured
     assert len(explorer.rows) == 2 * 2 * 5 * 6
     assert len(text) < 10_000
-    assert len(SCRIPT) + len(STYLE) < 40_000
+    assert len(SCRIPT) + len(STYLE) < 45_000
 
 
 def test_the_series_are_the_rows() -> None:

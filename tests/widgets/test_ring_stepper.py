@@ -256,7 +256,7 @@ def test_the_text_changes_with_the_rings_and_with_the_step() -> None:
 
 
 def test_the_script_has_no_rule_of_the_ring() -> None:
-    remainders = re.findall(r"\S*[\w)\]] ?% ?\S*", str(RingStepper._esm))
+    remainders = re.findall(r"\S*[\w)\]] ?% ?\S*", str(RingStepper._esm).replace("100%", ""))
     assert remainders == ["(part % each"], "the column of a slot in its box, no rank of the ring"
 
 
