@@ -6,7 +6,11 @@ the scripts of Thebe from all pages: this book has no cells to run on a server, 
 """
 
 import json
+import shutil
+from html import escape
+from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 from docutils import nodes
 from sphinx.application import Sphinx
@@ -20,6 +24,7 @@ AFTER_STATES = 600  # myst_nb adds the states to a page at priority 500
 LONG_TEXTS = ("_esm", "_css")  # the script and the style sheet of a widget
 # A page in a frame of another page shows one view. It is hidden until live_widgets.js has taken everything else away.
 HIDE = 'if (location.hash.startsWith("#embed")) document.documentElement.style.visibility = "hidden";'
+TITLE = "{http://www.w3.org/2000/svg}title"
 NO_SCRIPTS = "JavaScript, which is switched off in this browser."
 WIDGET = f'<p class="live-widget-note">To use this widget, a page needs {NO_SCRIPTS}</p>'
 BET = f'<p class="live-widget-note">Write your bet down before you read on: to keep it, this page needs {NO_SCRIPTS}</p>'
@@ -34,10 +39,21 @@ class SayWithoutScripts(SphinxPostTransform):
         for bundle in list(self.document.findall(nodes.container)):
             forms = {form["mime_type"]: form for form in bundle.children} if bundle.get("nb_element") == "mime_bundle" else {}
             if VIEW in forms:
-                # page_figures has put the picture into the page as HTML
-                still = [each.astext() for form in STILL if form in forms for each in forms[form].findall(nodes.raw)]
+                still = [self.still(form) for name, form in forms.items() if name in STILL]
                 bet = forms["text/plain"].astext().startswith("<Bet ") if "text/plain" in forms else False
                 forms[VIEW] += nodes.raw("", f"<noscript>{''.join(still)}{BET if bet else WIDGET}</noscript>", format="html")
+
+    def still(self, form: nodes.Element) -> str:
+        """Return the HTML of a still picture or of still words. A picture is a file, so only browsers without scripts load it."""
+        images = [Path(self.app.srcdir, image["uri"].lstrip("/")) for image in form.findall(nodes.image)]
+        pictures = Path(self.app.outdir, "_images")
+        for path in images:
+            pictures.mkdir(exist_ok=True)
+            shutil.copyfile(path, pictures / path.name)
+        up = "../" * self.env.docname.count("/")
+        titles = [ElementTree.parse(path).getroot().findtext(TITLE, "") for path in images]  # noqa: S314 - our own figures
+        drawn = [f'<img src="{up}_images/{path.name}" alt="{escape(title)}">' for path, title in zip(images, titles, strict=True)]
+        return "".join([*drawn, *(each.astext() for each in form.findall(nodes.raw))])
 
 
 def each_text_once(states: dict[str, Any]) -> None:

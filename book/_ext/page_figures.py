@@ -146,11 +146,18 @@ def written(style: dict[str, str]) -> str:
     return "; ".join(f"{key}: {value}" for key, value in style.items())
 
 
+def is_still(image: nodes.image) -> bool:
+    """Return whether this is the still picture of a widget, which live_widgets shows where scripts do not run."""
+    bundle = image.parent.parent
+    forms = [form for form in bundle.children if isinstance(form, nodes.Element)] if bundle else []
+    return any(form.get("mime_type") == "application/vnd.jupyter.widget-view+json" for form in forms)
+
+
 def put_in(app: Sphinx, doctree: nodes.document) -> None:
     """Replace the images of a page that are SVG files of notebooks by the SVG itself, before Sphinx collects the images."""
     numbers = count(1)
     for image in list(doctree.findall(nodes.image)):
-        if image["uri"].endswith(".svg"):
+        if image["uri"].endswith(".svg") and not is_still(image):
             svg = Path(app.srcdir, image["uri"].lstrip("/")).read_text(encoding="utf-8")
             alt = image.get("alt") or ET.fromstring(svg).findtext(f"{SVG}title", "")  # noqa: S314 - our own figure
             image.replace_self(nodes.raw("", on_page(svg, alt, f"figure{next(numbers)}-"), format="html"))

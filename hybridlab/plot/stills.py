@@ -12,7 +12,7 @@ from hybridlab.plot.picture import INK, MARGIN, MUTED, RULE, WIDTH, Picture, num
 
 CHOSEN = "#24292F"  # no colour of the page's theme, so it stays dark below white numbers in dark mode, too
 LINE = 0.22  # inches; height of a line of text
-KIND_STYLES = {"activations": ("#0072B2", "-", "A"), "gradients": ("#B84C00", "--", "G"), "ring": ("#007A59", ":", "R")}
+KIND_STYLES = {"activations": ("#0072B2", "-", "A"), "gradients": ("#C05000", "--", "G"), "ring": ("#007A59", ":", "R")}
 
 
 def with_line(picture: Picture, line: str) -> Picture:
@@ -152,14 +152,14 @@ def _draw_link(paper: Axes, kind: str, start: tuple[float, float], end: tuple[fl
         y = y0 + (0.14 if forward else 0.27)
         ends = (x0 + wide + 0.03, x1 - 0.03) if forward else (x0 - 0.03, x1 + wide + 0.03)
         paper.add_patch(FancyArrowPatch((ends[0], y), (ends[1], y), arrowstyle="-|>", **style))
-        write(paper, sum(ends) / 2, y - 0.04 if forward else y + 0.15, letter, size=8, weight="bold", color=colour, ha="center")
+        write(paper, sum(ends) / 2, y - 0.04 if forward else y + 0.15, letter, size=8, weight="bold", ha="center")
         return
     if y1 > y0:
         middle = x0 + wide / 2
         paper.add_patch(FancyArrowPatch((middle, y0 + DEVICE[1] + 0.02), (middle, y1 - 0.02), arrowstyle="-|>", **style))
-        write(paper, middle + 0.08, (y0 + DEVICE[1] + y1) / 2 + 0.04, letter, size=8, weight="bold", color=colour)
+        write(paper, middle + 0.08, (y0 + DEVICE[1] + y1) / 2 + 0.04, letter, size=8, weight="bold")
         return
     right = x0 + wide + 0.02
     bend: dict[str, Any] = {"connectionstyle": "arc3,rad=0.25", "arrowstyle": "-|>"}
     paper.add_patch(FancyArrowPatch((right, y0 + 0.08), (right, y1 + DEVICE[1] - 0.08), **bend, **style))
-    write(paper, right + 0.12, (y0 + y1 + DEVICE[1]) / 2 + 0.04, letter, size=8, weight="bold", color=colour)
+    write(paper, right + 0.12, (y0 + y1 + DEVICE[1]) / 2 + 0.04, letter, size=8, weight="bold")
