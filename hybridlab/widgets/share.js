@@ -22,7 +22,7 @@ function fieldOf(label, text) {
 }
 
 async function copy(label, text, copied, say) {
-  say("Copying ...");
+  say(`Copying the ${label.replace("Link", "link")} ...`);
   try {
     await navigator.clipboard.writeText(text);
     say(copied);
