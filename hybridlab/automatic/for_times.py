@@ -21,6 +21,7 @@ from hybridlab.schedule import Schedule
 from hybridlab.simulation import latencies, simulate
 
 NAME = "made for these times"
+PLACEMENTS = ("any", "loop", "v")
 MESSAGES = ("free", "ordered")  # a list of actions is for one order, and a search tries many
 
 
@@ -74,6 +75,7 @@ def schedule_for(
     *,
     chunks: int = 1,
     devices: int | None = None,
+    placement: str = "any",
     split: bool = True,
     held_after: float = 1.0,
     messages: str = "free",
@@ -102,10 +104,12 @@ def schedule_for(
         The largest number of activations that a device may hold: one number for all devices, or one number for each device. The search
         counts activations as :attr:`Timeline.peak_activations` does. :class:`~hybridlab.Memory` counts in bytes. None means no limit.
     chunks : int
-        Number of model chunks on each device, 1 or 2. With 2, the path of the stages visits every device twice. The search tries two
-        placements: both times in the same direction, and once in each direction.
+        Number of model chunks on each device, 1 or 2. With 2, the path of the stages visits every device twice.
     devices : int, optional
         Number of devices. Required if the costs are the same for all devices.
+    placement : "any", "loop" or "v"
+        How the path of the stages visits the devices with 2 chunks: both times in the same direction ("loop"), or once in each direction
+        ("v"). With "any", the search tries both. With 1 chunk there is only one placement.
     split : bool
         Whether the search may split a backward into input gradient and weight gradient.
     held_after : float
@@ -136,8 +140,8 @@ def schedule_for(
         (``no-link``), or contradict ``devices`` or ``chunks`` (``conflicting-arguments``, ``does-not-fit``); ``devices`` is missing
         (``missing-argument``); a number is none, is too small, too large or ``out-of-range``, as 3 chunks or a ``held_after`` above 1; one
         microbatch does not fit in the memory (``too-small``); the memory is of the wrong shape (``wrong-shape``) or NaN (``not-finite``);
-        ``split`` is not True or False (``not-true-or-false``); ``messages`` is an unknown name (``unknown-name``); or ``progress`` is none
-        of the above (``wrong-type``).
+        ``split`` is not True or False (``not-true-or-false``); ``placement`` or ``messages`` is an unknown name (``unknown-name``); or
+        ``progress`` is none of the above (``wrong-type``).
 
     References
     ----------
@@ -158,7 +162,7 @@ def schedule_for(
     seed = whole_number(seed, "seed", at_least=0)
     checked_progress(progress)
     messages = known_name(messages, MESSAGES, "order of messages")
-    templates = with_links(templates_of(number, count, chunks, true_or_false(split, "split")), costs)
+    templates = with_links(templates_of(number, count, chunks, true_or_false(split, "split"), placement), costs)
     templates = _usable(templates, lambda each: _capacity(each, memory, held))  # of unlike stages, two can be too much for one device
     problems = [problem_of(each, costs, _capacity(each, memory, held), held) for each in templates]
     no_solver = _no_solver(problems[0], costs, held, effort)
@@ -197,15 +201,18 @@ def _devices(costs: Any, chunks: Any, devices: Any) -> int:
     return number
 
 
-def templates_of(devices: int, microbatches: int, chunks: int, split: bool = True) -> list[Schedule]:
+def templates_of(devices: int, microbatches: int, chunks: int, split: bool = True, placement: str = "any") -> list[Schedule]:
     """Return a simple schedule for each placement of 1 or 2 chunks. Only one microbatch is in the pipeline at a time."""
+    chosen = known_name(placement, PLACEMENTS, "placement")
     stages = devices * chunks
     if 3 * stages * microbatches > MOST_CELLS:
         raise HybridLabError(f"{3 * stages * microbatches:,} operations are more than {MOST_CELLS:,} and do not fit in memory", "too-large")
     stage, path = np.arange(stages), tuple(range(devices))
     chain = np.stack([stage, 2 * stages - 1 - stage, 3 * stages - 1 - stage][: 2 + split])
     slots = chain[..., None] + 3 * stages * np.arange(microbatches)  # shape (2 or 3, stages, microbatches)
-    return [Schedule.from_slots("one by one", slots, each) for each in ([path] if chunks == 1 else [path * 2, path + path[::-1]])]
+    twice = {"loop": path * 2, "v": path + path[::-1]}
+    paths = [path] if chunks == 1 else [each for name, each in twice.items() if chosen in ("any", name)]
+    return [Schedule.from_slots("one by one", slots, each) for each in paths]
 
 
 def with_links(templates: list[Schedule], costs: Costs) -> list[Schedule]:
