@@ -64,7 +64,7 @@ def optimality_gap(schedule: Schedule, costs: Costs, memory: Any = None, *, seco
     >>> optimality_gap(build("1f1b", devices=4, microbatches=8), Costs(forward=1, backward=2))
     OptimalityGap(makespan=33.0, bound=33.0, optimum=33.0)
     >>> optimality_gap(build("hanayo", devices=4, microbatches=8), Costs(forward=1, backward=2)).ratio
-    1.1403508771929824
+    1.1206896551724137
     """
     seconds = one_time(seconds, "seconds")
     bound, timeline = lower_bound(schedule, costs, memory), simulate(schedule, costs)
