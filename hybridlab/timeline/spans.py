@@ -90,8 +90,8 @@ class Spans(Frozen):
         codes = [SPAN_KINDS.index(known_name(kind, SPAN_KINDS, "kind of span")) for kind in kinds]
         return self.where(np.isin(self.kind, codes))
 
-    def where(self, chosen: npt.NDArray[Any]) -> "Spans":
-        """Return some of the spans, selected by an array of bools or an array of indices, as in ``array[chosen]``."""
+    def where(self, chosen: npt.NDArray[Any] | slice) -> "Spans":
+        """Return some of the spans, selected by an array of bools, an array of indices or a slice, as in ``array[chosen]``."""
         return _from_checked({name: getattr(self, name)[..., chosen] for name in self.__dataclass_fields__})
 
     def at(self, *setting: int) -> "Spans":

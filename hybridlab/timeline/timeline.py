@@ -1,19 +1,20 @@
 """A timeline: the start and the end of each operation, measures such as makespan and bubble, and a trace for Perfetto."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from os import PathLike
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
+import numpy.typing as npt
 
-from hybridlab.arrays import Floats, Frozen, Ints, readonly, unchanging
-from hybridlab.checks import LATEST, counted, in_a_second, numbers, short_repr, unit_of_time
+from hybridlab.arrays import Floats, Frozen, Ints, one_object, readonly, unchanging
+from hybridlab.checks import LATEST, counted, in_a_second, item_of, numbers, short_repr, unit_of_time
 from hybridlab.errors import HybridLabError
 from hybridlab.schedule import KINDS, F, I, Op, Operations, Schedule
 from hybridlab.schedule.text import join_csv
-from hybridlab.tables import Tabular
+from hybridlab.tables import Row, Tabular
 from hybridlab.timeline.chrome import OWN, chrome_trace
 from hybridlab.timeline.spans import Spans, require_fitting_spans
 
@@ -24,6 +25,9 @@ if TYPE_CHECKING:
 @dataclass(frozen=True, eq=False, repr=False)
 class Timeline(Frozen, Tabular):
     """When each operation of a schedule started and ended, simulated or measured.
+
+    A timeline is a table with a row for each operation and each span. ``len(timeline)`` is the number of rows, and ``timeline[0]`` is the
+    first row, as in :meth:`to_rows`. If the timeline has several settings, :meth:`at` gives the timeline of one of them.
 
     Parameters
     ----------
@@ -47,6 +51,8 @@ class Timeline(Frozen, Tabular):
     >>> timeline = Timeline(Schedule("one", [["0F0", "0B0"]]), start=[0, 2], end=[1, 4])
     >>> timeline.makespan, timeline.busy, timeline.bubble_ratio
     (4.0, array([3.]), 0.25)
+    >>> len(timeline), timeline[-1]["op"], timeline[-1]["end"]
+    (2, '0B0', 4.0)
     """
 
     schedule: Operations
@@ -307,7 +313,7 @@ class Timeline(Frozen, Tabular):
         >>> [str(op) for op in timeline.ops], timeline.blocking_operation().tolist()
         (['0F0', '0B0', '1F0', '1B0'], [-1, 3, 0, 2])
         """
-        self._require_one_setting("blocking_operation")
+        self._require_one_setting("blocking_operation()")
         before = self.schedule.before
         # a device is free from the start of the step until its first operation
         free = np.where(before >= 0, self.end[before], self.start.min())
@@ -350,7 +356,7 @@ class Timeline(Frozen, Tabular):
         """
         from hybridlab.timeline.breakdown import breakdown_of  # imported here, because it is rarely needed
 
-        self._require_one_setting("breakdown")
+        self._require_one_setting("breakdown()")
         first, last = self.start.min(), self.end.max()
         if self.spans is not None:
             first, last = min(first, self.spans.earliest), max(last, self.spans.latest)
@@ -387,7 +393,7 @@ class Timeline(Frozen, Tabular):
         spans = None if self.spans is None else self.spans.at(*setting)
         return Timeline(self.schedule, self.start[setting], self.end[setting], spans, self.unit)
 
-    def to_rows(self) -> list[dict[str, Any]]:
+    def to_rows(self) -> list[Row]:
         """Return one dict for each operation, with the keys device, op, kind, stage, microbatch, start, end, activations.
 
         The spans follow, with the keys of :meth:`~hybridlab.timeline.Spans.to_rows`.
@@ -397,9 +403,36 @@ class Timeline(Frozen, Tabular):
         HybridLabError
             The timeline has several settings.
         """
-        self._require_one_setting("to_rows")
+        self._require_one_setting("to_rows()")
+        return self._rows(slice(None), slice(None))
+
+    def __len__(self) -> int:
+        self._require_one_setting("len()")
+        return self.start.size + (0 if self.spans is None else self.spans.size)
+
+    def __iter__(self) -> Iterator[Row]:
+        self._require_one_setting("a loop over the rows")
+        return iter(self.to_rows())
+
+    @overload
+    def __getitem__(self, place: int) -> Row: ...
+    @overload
+    def __getitem__(self, place: slice) -> tuple[Row, ...]: ...
+    def __getitem__(self, place: int | slice) -> Row | tuple[Row, ...]:
+        self._require_one_setting("an index of a row")
+        chosen: Any = item_of(range(len(self)), place, "the timeline", "row")
+        if isinstance(chosen, tuple):
+            return item_of(self.to_rows(), place, "the timeline", "row")
+        after = chosen - self.start.size  # the place among the spans, negative for an operation
+        return self._rows(slice(chosen, chosen + 1), slice(max(after, 0), max(after + 1, 0)))[0]
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> npt.NDArray[Any]:
+        return one_object(self)
+
+    def _rows(self, operations: slice, spans: slice) -> list[Row]:
+        """Return the rows of some operations, and then those of some spans, of a timeline with one setting."""
         columns = (self.schedule.device, self.schedule.kind, self.schedule.stage, self.schedule.microbatch)
-        values = zip(*(column.tolist() for column in (*columns, self.start, self.end, self.activations)), strict=True)
+        values = zip(*(column[operations].tolist() for column in (*columns, self.start, self.end, self.activations)), strict=True)
         names = ("device", "op", "kind", "stage", "microbatch", "start", "end", "activations")
         rows = [
             dict(
@@ -411,7 +444,7 @@ class Timeline(Frozen, Tabular):
             )
             for device, kind, stage, microbatch, *rest in values
         ]
-        return rows if self.spans is None else rows + self.spans.to_rows(self.ops)
+        return rows if self.spans is None else rows + self.spans.where(spans).to_rows(self.ops)
 
     def to_chrome_trace(self) -> dict[str, Any]:
         """Return a trace in Chrome's format. Perfetto (ui.perfetto.dev) opens it from a file written with ``json.dump``.
@@ -428,7 +461,7 @@ class Timeline(Frozen, Tabular):
         >>> [(event["name"], event["ts"], event["dur"]) for event in trace["traceEvents"] if event["ph"] == "X"]
         [('0F0', 0.0, 1000.0), ('0B0', 1000.0, 2000.0)]
         """
-        self._require_one_setting("to_chrome_trace")
+        self._require_one_setting("to_chrome_trace()")
         microseconds = 1e6 / in_a_second(self.unit, "a trace")
         latest = np.abs([self.start, self.end]).max()  # in microseconds the numbers are larger than in a unit such as "s"
         if self.spans is not None:
@@ -440,13 +473,11 @@ class Timeline(Frozen, Tabular):
         about = {"orders": join_csv(one), "unit": self.unit, "replicas": replicas, "spans": self.spans is not None}
         return chrome_trace(self.to_rows(), microseconds, self.schedule.name) | {"otherData": {OWN: about}}
 
-    def _require_one_setting(self, method: str) -> None:
-        """Raise an error if the timeline has several settings. The error names ``method``."""
+    def _require_one_setting(self, reader: str) -> None:
+        """Raise an error if the timeline has several settings. The error says what reads one."""
         if self.start.ndim > 1:
             settings = self.start.shape[:-1]
-            raise HybridLabError(
-                f"{method}() reads one setting, but this timeline holds {settings}: pick one with at()", "several-settings"
-            )
+            raise HybridLabError(f"{reader} reads one setting, but this timeline holds {settings}: pick one with at()", "several-settings")
 
     def _plain(self, value: Floats) -> Any:
         """Return ``value`` as a float if the timeline has one setting, and as it is if the timeline has several."""

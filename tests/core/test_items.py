@@ -1,8 +1,9 @@
-"""Test that a schedule and a search have a length, items and an iterator; numpy takes each as one object.
+"""Test that a schedule, a search and a timeline have a length, items and an iterator; numpy takes each as one object.
 
-The items of a schedule are its orders, and those of a search are its plans.
+The items of a schedule are its orders, those of a search are its plans, and those of a timeline are its rows.
 """
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -10,11 +11,12 @@ from cases import in_turn, refusal
 from hypothesis import given
 from strategies import Size, sizes
 
-from hybridlab import A100_80GB, Op, Plan, Schedule, Transformer, search
+from hybridlab import A100_80GB, Costs, Op, Plan, Schedule, Timeline, Transformer, search, simulate
 from hybridlab.planner import Found, Search
 from hybridlab.step.replicas import replicate
 
 TWO = Schedule("two", [["0F0", "0F1", "0B0", "0B1"], ["1F0", "1B0", "1F1", "1B1"]])
+TIMELINE = Timeline(Schedule("one", [["0F0", "0B0"]]), start=[0, 2], end=[1, 4])
 SEARCH = search(Transformer(layers=24, hidden=2304, heads=24), 32, A100_80GB)
 
 
@@ -66,6 +68,14 @@ def test_what_is_no_place_is_refused_with_the_places_there_are(place: Any) -> No
     two = Search(SEARCH.model, SEARCH.profile, SEARCH.found[:2], 2)
     with refusal(code, "the search has 2 plans", "-2 to 1"):
         two[place]
+    with refusal(code, "the timeline has 2 rows", "-2 to 1"):
+        TIMELINE[place]
+
+
+@in_turn("read", [len, list, bool, lambda batch: batch[0], lambda batch: batch[:1]])
+def test_a_timeline_with_several_settings_says_how_to_take_one(read: Callable[[Any], Any]) -> None:
+    with refusal("several-settings", "holds (2,)", "at()"):
+        read(simulate(TWO, Costs(forward=[[1], [2]], backward=2)))
 
 
 def test_a_search_without_plans_says_so() -> None:
@@ -73,7 +83,7 @@ def test_a_search_without_plans_says_so() -> None:
         Search(SEARCH.model, SEARCH.profile, (), 1)[0]
 
 
-@in_turn("value", [TWO, SEARCH, replicate(TWO, 2)])
+@in_turn("value", [TWO, SEARCH, replicate(TWO, 2), TIMELINE, simulate(TWO, Costs(forward=[[1], [2]], backward=2))])
 def test_numpy_takes_it_as_one_object(value: Any) -> None:
     assert np.asarray(value).shape == ()
     assert np.asarray(value).item() is value

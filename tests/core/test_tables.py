@@ -22,6 +22,7 @@ MADE: dict[str, Callable[[], Any]] = {
     "long": lambda: sweep("gpipe", {"devices": 2, "microbatches": range(1, 9), "forward": range(1, 127), "backward": 2}, unit=None),
     "ranking": lambda: rank(Costs(forward=1, backward=2, unit="s"), 4, devices=2, seconds=0),
     "search": lambda: search(Transformer(layers=24, hidden=2304, heads=24), 32, A100_80GB),
+    "timeline": lambda: simulate(build("dualpipe", 2, 4), Costs(forward=1 / 3, backward=2, weight_share=0.5, unit="us")),
 }
 table_of = cache(lambda name: MADE[name]())  # made by the first test that needs it, not while tests are collected
 
@@ -102,7 +103,8 @@ def test_a_timeline_is_a_table_of_its_operations_and_spans() -> None:
     rows = step.to_rows()
     lines = list(csv.DictReader(io.StringIO(step.to_csv())))
     assert [(line["op"], float(line["end"]), line["unit"]) for line in lines] == [(row["op"] or "", row["end"], "s") for row in rows]
-    assert len(step.to_pandas()) == len(rows)
+    assert len(step.to_pandas()) == len(rows) == len(step) > step.start.size
+    assert [step[place] for place in range(-len(step), len(step))] == rows + rows == [*step, *step[:]]
     page = Page(str(step._repr_html_()))
     assert page.of("caption") == [f"{step.schedule.name}, 4 devices, makespan 17 s"]  # (4 + 1)(1 + 2), and two steps of the ring
     assert simulate(build("1f1b", 2, 4), Costs(forward=[[1], [2]], backward=2))._repr_html_() is None
