@@ -102,7 +102,7 @@ _ON_FIRST_USE = {
     "schedule_for": ("hybridlab.automatic", "schedule_for"),
     "widgets": ("hybridlab.widgets", ""),
 }
-_ON_FIRST_USE |= {name: (f"hybridlab.{name}", "") for name in ("automatic", "bound", "course", "engines", "palette", "training")}
+_ON_FIRST_USE |= {name: (f"hybridlab.{name}", "") for name in ("automatic", "bound", "course", "engines", "palette", "training", "zoo")}
 
 
 def __getattr__(name: str) -> Any:

@@ -45,6 +45,7 @@ FLOORS = {
     "course": 5,
     "plot": 5,
     "widgets": 5,
+    "zoo": 5,
     "__main__": 6,
     "commands": 6,
 }
@@ -82,7 +83,7 @@ PUBLIC = {
     "schedules",
     "step",
 }
-PUBLIC |= {"sweep", "training", "widgets", "wire"}
+PUBLIC |= {"sweep", "training", "widgets", "wire", "zoo"}
 SOURCES = sorted(LIBRARY.rglob("*.py"))
 PAGES = sorted((ROOT / "labs").glob("*.ipynb")) + sorted((ROOT / "book").glob("*.md")) + sorted((ROOT / "book").rglob("*.py"))
 each_source = in_turn("path", SOURCES)
