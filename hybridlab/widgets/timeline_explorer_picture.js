@@ -53,7 +53,7 @@ function marksOf(timeline, item) {
 
 // The name of an item in a link. An idle time is named after the operation that ends it.
 const nameOfItem = ({ gap, device, next, text }) => (gap ? `idle before ${next?.text ?? `the end of device ${device}`}` : text);
-const OTHER = " below"; // the end of the name of an item in the second timeline
+const OTHER = " below"; // the end of the name of an item in the second timeline; in the third, the name has it twice
 
 // What is told of an item: its name in bold, and sentences.
 function wordsOf(timeline, item) {
@@ -94,11 +94,12 @@ export function pictureOf(id, pick, low = false, changed = () => {}) {
     tell(item);
   };
   // The name of the item that is kept, and the item with a name.
-  const keptName = () => (pinned ? `${nameOfItem(pinned)}${panelWith(pinned) === panels[0] ? "" : OTHER}` : "");
+  const keptName = () => (pinned ? nameOfItem(pinned) + OTHER.repeat(panels.indexOf(panelWith(pinned))) : "");
   const itemNamed = (name) => {
-    const panel = panels[name.endsWith(OTHER) ? 1 : 0];
+    const [own, ...others] = name.split(OTHER);
+    const panel = others.some(Boolean) ? null : panels[others.length];
     const devices = panel?.plot ? panel.lines.map((_, device) => device) : [];
-    return devices.flatMap((device) => itemsOn(panel, device)).find((item) => nameOfItem(item) === name.replace(OTHER, "")) ?? null;
+    return devices.flatMap((device) => itemsOn(panel, device)).find((item) => nameOfItem(item) === own) ?? null;
   };
   const keep = (item) => {
     pinned = item;

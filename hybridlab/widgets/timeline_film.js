@@ -2,6 +2,8 @@
 
 import { pipelineOf } from "./orders.js";
 import { playerOf } from "./player.js";
+import { nameIn, numberFrom, orNull } from "./setting.js";
+import { shareRow } from "./share.js";
 import { costsOf, figuresUntil, timed } from "./timed.js";
 import { kindSamples, idleSample, sorted } from "./timeline.js";
 import { pictureOf } from "./timeline_explorer_picture.js";
@@ -55,12 +57,27 @@ function render({ model, el }) {
     const begins = lengths.map((_, place) => lengths.slice(0, place).reduce((sum, each) => sum + each, 0));
     const end = begins.at(-1) + lengths.at(-1);
     const timesAt = (time) => lengths.map((length, place) => Math.min(Math.max(time - begins[place], 0), length));
-    const picture = pictureOf(id, () => {}, true);
+    const notice = () => model.page?.notice();
+    const picture = pictureOf(id, () => {}, true, notice);
     const tell = headsOf(timelines);
     const player = playerOf(`${id}-time`, "Time", (time) => {
       picture.moveTime(timesAt(time));
       tell(timesAt(time));
+      if (!player.playing()) notice();
     });
+    const look = {
+      made: { time: null, chosen: "", left: 0 },
+      rules: () => ({
+        time: orNull(numberFrom(0, end)), chosen: nameIn(picture.has, "an operation of the picture, such as 0F0"), left: numberFrom(0, end),
+      }),
+      read: () => ({ time: player.part(), ...picture.look() }),
+      show: ({ time, ...kept }) => {
+        if (time !== null || kept.chosen) leave(); // else it still starts by itself
+        player.go(time ?? end);
+        picture.showLook(kept);
+      },
+    };
+    const row = shareRow(model, [], () => ({}), { look });
     const told = (time) => {
       const place = begins.findLastIndex((begin) => begin < time || begin === 0);
       return `${timelines[place].title}: ${timeIn(timelines[place], Number((time - begins[place]).toFixed(1)))}`;
@@ -70,7 +87,7 @@ function render({ model, el }) {
     const samples = [...kindSamples(timelines[0].kinds, (kind) => kinds.has(kind)), idleSample()];
     const legend = make("ul", { class: "legend" }, ...samples, make("li", {}, timelines[0].sizes));
     const spoken = make("p", { class: "unseen" }, timelines.map(summary).join(" "));
-    root.append(player.element, picture.element, legend, picture.told, spoken);
+    root.append(player.element, picture.element, legend, picture.told, row, spoken);
     picture.draw(timelines);
     player.show({ end, events, told });
     const leave = startInSight(picture.element, player);

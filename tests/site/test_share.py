@@ -24,7 +24,7 @@ from profiles import examples
 from test_views import MAKE
 from visits import as_new, in_order
 
-from hybridlab.widgets import Bet, MeshView, RingStepper, ScheduleEditor, StepExplorer, TimelineExplorer, scripts
+from hybridlab.widgets import Bet, MeshView, RingStepper, ScheduleEditor, StepExplorer, TimelineExplorer, TimelineFilm, scripts
 
 Together = Callable[..., Page]
 Alone = Callable[[Any], Locator]
@@ -336,6 +336,13 @@ def look_at_a_schedule(view: Locator) -> None:
     view.locator("[id$=-time]").press("ArrowLeft")
 
 
+def look_at_a_film(view: Locator) -> None:
+    view.locator(".panel").nth(2).locator(".op").nth(1).dispatch_event("click")
+    view.locator("[id$=-time]").press("Home")
+    for _ in range(3):
+        view.locator("[id$=-time]").press("ArrowRight")
+
+
 def pin_two_plans(view: Locator) -> None:
     view.get_by_role("button", name="Pin as A").click()
     view.get_by_label("Stages K").select_option("2")
@@ -357,6 +364,11 @@ LOOKS: dict[str, tuple[Callable[[], Any], Callable[[Locator], None], str]] = {
     ),
     "ring": (lambda: RingStepper(ranks=(2, 4)), look_at_a_ring, r"step=1&time=1.5&chosen=1;1$"),
     "editor": (lambda: ScheduleEditor(devices=2, microbatches=3), look_at_a_schedule, r"&time=\d+&chosen=0F2$"),
+    "film": (
+        lambda: TimelineFilm(("gpipe", "1f1b", "zb-h1"), devices=2, microbatches=2),
+        look_at_a_film,
+        r"#view1\?time=3&chosen=0F1\+below\+below$",
+    ),
     "cluster": (MAKE["ClusterExplorer"], pin_two_plans, r"&A=GPT\+175B;.*&B=GPT\+175B;"),
 }
 

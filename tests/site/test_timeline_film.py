@@ -82,6 +82,18 @@ def it_begins_by_itself_and_can_be_stopped(view: Locator) -> None:
     assert rows(view) == stopped
 
 
+def a_link_to_a_time_stands_there_and_the_address_follows_the_reader(view: Locator) -> None:
+    page = view.page
+    page.emulate_media(reduced_motion="no-preference")
+    page.evaluate("location.hash = '#view1?time=40'")
+    page.reload()
+    page.evaluate("new Promise((passed) => setTimeout(passed, 200))")  # some frames, in which a film that plays would go on
+    assert [row[0] for row in rows(view)] == ["33", "7", ""]
+    view.locator("input[id$=-time]").press("Home")
+    page.wait_for_function("location.hash === '#view1?time=0'")
+    page.evaluate("history.replaceState(null, '', location.pathname)")
+
+
 def it_is_played_to_the_end(view: Locator) -> None:
     view.page.emulate_media(reduced_motion="no-preference")
     view.get_by_label("Speed").select_option("4")
@@ -132,6 +144,7 @@ def test_a_film(alone: Alone) -> None:
         a_schedule_that_has_not_begun_waits_for_nothing,
         paper_shows_the_end,
         it_begins_by_itself_and_can_be_stopped,
+        a_link_to_a_time_stands_there_and_the_address_follows_the_reader,
         it_is_played_to_the_end,
         without_motion_a_pause_ends_the_jumps,
         on_a_phone_the_slider_has_a_line_of_its_own,
