@@ -417,11 +417,24 @@ def test_damaged_data_show_a_sentence(alone: Alone, faults: list[str], part: str
     faults.clear()  # the console tells which part it was
 
 
+def a_box_fades_at_the_edge_behind_which_there_is_more(view: Locator) -> None:
+    """The longest lines of the text are wider than a phone; there, three lines of chips for each device are more than the box can show."""
+    masks = "(root) => ['textarea', '.chips', '.judgement'].map((each) => getComputedStyle(root.querySelector(each)).maskImage.slice(0, 23))"
+    area(view).fill(str(build("zb-h1", 4, 8)))
+    area(view).blur()
+    for width, wanted in ((360, ["linear-gradient(to left", "linear-gradient(to top,", "none"]), (1280, ["none"] * 3)):
+        view.page.set_viewport_size({"width": width, "height": 720})
+        area(view).evaluate("(area) => (area.scrollLeft = 0)")
+        view.page.evaluate(DRAWN)
+        assert view.evaluate(masks) == wanted
+
+
 @pytest.mark.needs("axe")
 def test_the_editor_is_accessible_and_fits(alone: Alone) -> None:
     view = alone(ScheduleEditor(PUZZLES["unequal-devices"]))
     page = view.page
     page.evaluate("document.body.style.margin = 0")
+    a_box_fades_at_the_edge_behind_which_there_is_more(view)
     for text in (str(build("zb-h1", 4, 8)), "device 0: 0F0 0G0\ndevice 2: 1F0"):
         area(view).fill(text)
         for width in (360, 688, 800, 1280):  # 688 is the width of a column of the site
