@@ -96,3 +96,9 @@ def test_commands_are_found() -> None:
     found = [" ".join(words[:2]) for page in PAGES for words in commands_on(page)]
     assert {"hybridlab rank", "hybridlab start", "make lab", "pip install", "pip wheel"} <= set(found)
     assert len(found) > 60
+
+
+def test_every_target_that_the_makefile_explains_is_on_a_page() -> None:
+    explained = re.findall(r"^# +(make [a-z-]+)", (ROOT / "Makefile").read_text(encoding="utf-8"), flags=re.MULTILINE)
+    assert len(explained) > 10
+    assert set(explained) <= {" ".join(words[:2]) for page in ("README.md", "CONTRIBUTING.md") for words in commands_on(page)}
