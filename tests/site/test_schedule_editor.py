@@ -419,7 +419,8 @@ def test_damaged_data_show_a_sentence(alone: Alone, faults: list[str], part: str
 
 def a_box_fades_at_the_edge_behind_which_there_is_more(view: Locator) -> None:
     """The longest lines of the text are wider than a phone; there, three lines of chips for each device are more than the box can show."""
-    masks = "(root) => ['textarea', '.chips', '.judgement'].map((each) => getComputedStyle(root.querySelector(each)).maskImage.slice(0, 23))"
+    masks = """(root) => ["textarea", ".chips", ".judgement"]
+      .map((each) => getComputedStyle(root.querySelector(each)).maskImage.slice(0, 23))"""
     area(view).fill(str(build("zb-h1", 4, 8)))
     area(view).blur()
     for width, wanted in ((360, ["linear-gradient(to left", "linear-gradient(to top,", "none"]), (1280, ["none"] * 3)):
