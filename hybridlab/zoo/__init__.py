@@ -13,6 +13,8 @@ from hybridlab.checks import short_repr
 from hybridlab.errors import HybridLabError
 from hybridlab.zoo.instance import CLASSES, ZooInstance, read_instance
 from hybridlab.zoo.record import DIFFICULTIES, REASONS, FoundBy, ProvenBy, Record, read_record
+from hybridlab.zoo.solve import record_of, solve
+from hybridlab.zoo.verify import ZooVerdict, verify
 
 __all__ = [
     "CITATION",
@@ -24,11 +26,15 @@ __all__ = [
     "ProvenBy",
     "Record",
     "ZooInstance",
+    "ZooVerdict",
     "instance",
     "instances",
     "read_instance",
     "read_record",
     "record",
+    "record_of",
+    "solve",
+    "verify",
 ]
 
 VERSION = "1.0"  # of the set; it changes when an instance comes or goes

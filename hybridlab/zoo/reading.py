@@ -121,13 +121,8 @@ def fields_of(source: Any, what: str) -> Fields:
         or not an object with unique fields (``wrong-type``, ``repeated-key``).
     """
     if isinstance(source, (str, PathLike)):
-        return _fields_in(_loaded(_content(Path(source)), str(source)), str(source))
+        return _fields_in(_loaded(text_of_zoo(Path(source)), str(source)), str(source))
     return _fields_in(source, what)
-
-
-def fields_in_text(content: bytes, name: str) -> Fields:
-    """Return the fields of the JSON object in the content of a file. ``name`` stands for the file in errors."""
-    return _fields_in(_loaded(_small(content, name), name), name)
 
 
 def within(fields: Fields, name: str) -> Fields:
@@ -141,26 +136,30 @@ def _fields_in(values: Any, what: str) -> Fields:
     return Fields(values, what)
 
 
-def _content(path: Path) -> bytes:
+def text_of_zoo(path: Path) -> str:
+    """Return the text of a file in UTF-8 with at most 4 MB.
+
+    Raises
+    ------
+    HybridLabError
+        ``not-found``, ``too-large`` or ``not-text``.
+    """
     try:
         with path.open("rb") as file:
             content = file.read(LARGEST_FILE + 1)
     except (OSError, ValueError) as why:
         raise HybridLabError(f"{short_repr(str(path))} cannot be read: {getattr(why, 'strerror', None) or why}", "not-found") from None
-    return _small(content, str(path))
-
-
-def _small(content: bytes, name: str) -> bytes:
     if len(content) > LARGEST_FILE:
-        raise HybridLabError(f"{name} has more than {LARGEST_FILE:,} bytes: it is too large for a file of the zoo", "too-large")
-    return content
-
-
-def _loaded(content: bytes, name: str) -> Any:
+        raise HybridLabError(f"{path} has more than {LARGEST_FILE:,} bytes: it is too large for a file of the zoo", "too-large")
     try:
-        return json.loads(content.decode("utf-8-sig"), object_pairs_hook=_unique(name), parse_constant=_no_constant(name))
+        return content.decode("utf-8-sig")
     except UnicodeDecodeError:
-        raise HybridLabError(f"{name} is not a text in UTF-8", "not-text") from None
+        raise HybridLabError(f"{path} is not a text in UTF-8", "not-text") from None
+
+
+def _loaded(text: str, name: str) -> Any:
+    try:
+        return json.loads(text, object_pairs_hook=_unique(name), parse_constant=_no_constant(name))
     except HybridLabError:
         raise
     except RecursionError:

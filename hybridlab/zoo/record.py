@@ -1,5 +1,6 @@
 """A record of the zoo: the best known order of an instance, the best known bound, and who found and who proved them."""
 
+import json
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -113,6 +114,10 @@ class Record:
         """Return the fields of the JSON file, in their order."""
         mine = {name: getattr(self, name) for name in NAMES[1:]}
         return {"format": FORMAT, **mine, "order": list(self.order), "found": vars(self.found).copy(), "proven": vars(self.proven).copy()}
+
+    def to_text(self) -> str:
+        """Return the content of the JSON file, with a line for each device."""
+        return json.dumps(self.to_json(), indent=1, ensure_ascii=False) + "\n"
 
 
 def read_record(source: Any) -> Record:

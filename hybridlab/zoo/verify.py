@@ -1,0 +1,222 @@
+"""The check of a record or of a schedule against an instance of the zoo: the clock computes the makespan, and the bound is proven again."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from hybridlab.bound.chains import beyond
+from hybridlab.checks import counted, short_repr
+from hybridlab.errors import HybridLabError
+from hybridlab.schedule import Schedule, W
+from hybridlab.simulation import simulate
+from hybridlab.zoo.instance import ZooInstance
+from hybridlab.zoo.record import Record
+from hybridlab.zoo.solve import order_of, proven_bound, solve
+
+VERDICTS = ("closed", "new best", "equal", "worse", "refused")
+LONGEST_PROOF = 600  # seconds of effort, so about ten minutes of one core
+
+
+@dataclass(frozen=True)
+class ZooVerdict:
+    """What :func:`verify` says about an entry.
+
+    Parameters
+    ----------
+    code : str
+        ``"closed"``: it is proven that no order is shorter. ``"new best"``: the order is shorter, or the bound higher, than what is known.
+        ``"equal"``: both are as known. ``"worse"``: the order is longer, or the bound lower, than what is known. ``"refused"``: something
+        is wrong.
+    sentence : str
+        The reason, for a reader.
+    makespan, bound : int or None
+        The makespan that the clock computes and the bound that counts. None where they were not reached.
+    """
+
+    code: str
+    sentence: str
+    makespan: int | None = None
+    bound: int | None = None
+
+    @property
+    def accepted(self) -> bool:
+        """Whether the entry is right and no worse than what is known."""
+        return self.code not in ("worse", "refused")
+
+
+def verify(entry: Record | Schedule, instance: ZooInstance, known: Record | None = None, *, prove: bool = False) -> ZooVerdict:
+    """Return whether a record or a schedule is right, and whether it is better than the ``known`` record.
+
+    The check reads the sizes, the placement of the stages, the legality of the order, and the memory as
+    :attr:`Timeline.peak_activations`, and computes the makespan with the clock. Then it checks the bound of a record by its reason:
+
+    - "bound": :func:`~hybridlab.bound.lower_bound` must give this bound.
+    - "solver": the bound counts if it is no higher than the proven bound of the ``known`` record. With ``prove``, it counts if our solver
+      proves it again.
+    - "claimed": the bound is only shown. It closes nothing.
+
+    Parameters
+    ----------
+    entry : Record or Schedule
+        What is checked. A schedule has no bound of its own.
+    instance : ZooInstance
+        The problem.
+    known : Record, optional
+        The best that is known, whose bound was checked when it came.
+    prove : bool
+        Whether our solver proves the bound of a solver again. This takes ten minutes at most.
+
+    Returns
+    -------
+    ZooVerdict
+        Nothing in an entry raises an error.
+
+    Examples
+    --------
+    >>> from hybridlab import Schedule, build
+    >>> from hybridlab.zoo import instance, record
+    >>> problem, best = instance("even-4x8-m4"), record("even-4x8-m4")
+    >>> verify(best, problem).sentence
+    'closed: 270 us, and no order is shorter'
+    >>> verify(build("1f1b", 4, 8), problem, best).sentence
+    '60 us longer than the best known order, which takes 270 us'
+    >>> verify(build("gpipe", 4, 8), problem, best).sentence
+    'it holds 8 activations on device 0, more than 4'
+    """
+    least = _proven_bound(instance, known)
+    try:
+        if isinstance(entry, Schedule):
+            return _compared(checked_makespan(entry, instance), least, "", instance, known)
+        makespan = _makespan_of(entry, instance)
+        bound, note = _counting(entry, instance, known, prove)
+    except HybridLabError as why:
+        return ZooVerdict("refused", str(why).splitlines()[0].rstrip(":"))
+    low = _too_low(entry, least, known)
+    return ZooVerdict("worse", low, makespan, least) if low else _compared(makespan, max(bound, least), note, instance, known)
+
+
+def checked_makespan(schedule: Schedule, instance: ZooInstance) -> int:
+    """Return the makespan of a schedule that has the sizes and the placement of an instance, and fits into its memory.
+
+    Raises
+    ------
+    HybridLabError
+        ``does-not-fit``: the sentence says what is wrong.
+    """
+    fault = _fault(schedule, instance)
+    if fault:
+        raise HybridLabError(fault, "does-not-fit")
+    return round(float(simulate(schedule, instance.costs).makespan))
+
+
+def _fault(schedule: Schedule, instance: ZooInstance) -> str:
+    """Return a sentence about the first thing in which a schedule does not fit to an instance. An empty text if it fits."""
+    for name in ("devices", "microbatches", "stages"):
+        has, wanted = getattr(schedule, name), getattr(instance, name)
+        if has != wanted:
+            return f"the order has {counted(has, name[:-1])}, but {instance.name} has {wanted}"
+    if schedule.copies > 1:
+        return f"the order has {schedule.copies} copies of the weights, but an order of the zoo has one"
+    places = [each.device_of for each in instance.templates]
+    if schedule.device_of not in places:
+        stage = next(stage for stage, device in enumerate(schedule.device_of) if device != places[0][stage])
+        wanted = " or ".join(str(each) for each in dict.fromkeys(place[stage] for place in places))
+        if schedule.device_of[stage] in {place[stage] for place in places}:
+            return f"the stages of the order are on devices {_listed(schedule.device_of)}, not on {' or '.join(map(_listed, places))}"
+        return f"stage {stage} is on device {schedule.device_of[stage]}, but with this placement it is on device {wanted}"
+    if schedule.pairs.size:
+        return "the order has overlapped pairs, but in the zoo a device runs one operation at a time"
+    if not instance.split and (schedule.kind == W).any():
+        row = int(np.flatnonzero(schedule.kind == W)[0])
+        return f"{schedule.ops[row]} is a part of a backward, but {instance.name} has full backwards only"
+    return "" if instance.memory is None else beyond(schedule, instance.memory)
+
+
+def _makespan_of(record: Record, instance: ZooInstance) -> int:
+    """Return the makespan of a record if the clock computes the same."""
+    if record.instance != instance.name:
+        raise HybridLabError(f"the record is of the instance {short_repr(record.instance)}, not of {instance.name!r}", "does-not-fit")
+    words = sum(len(line.split()) for line in record.order)
+    if words > instance.operations:  # before the text is parsed, because a long one takes time
+        raise HybridLabError(f"order has {words:,} words, but {instance.name} has at most {instance.operations:,} operations", "too-large")
+    if order_of(record.schedule) != record.order:
+        message = "order must have only operations, with single spaces between, as hybridlab zoo record writes it"
+        raise HybridLabError(message, "not-text")
+    makespan = checked_makespan(record.schedule, instance)
+    if makespan != record.makespan:
+        raise HybridLabError(f"makespan says {record.makespan:,}, but the clock computes {makespan:,} for this order", "does-not-fit")
+    return makespan
+
+
+def _proven_bound(instance: ZooInstance, known: Record | None) -> int:
+    """Return the highest bound that is proven without the entry."""
+    return max(instance.bound, known.bound if known and _is_proven(known) else 0)
+
+
+def _is_proven(record: Record) -> bool:
+    return record.proven.reason != "claimed"
+
+
+def _counting(record: Record, instance: ZooInstance, known: Record | None, prove: bool) -> tuple[int, str]:
+    """Return the bound of a record that counts, and a note about it. Raise an error if the bound cannot be right."""
+    for makespan, whose in ((record.makespan, "the order of the record"), (known.makespan if known else record.bound, "a known order")):
+        if record.bound > makespan:
+            raise HybridLabError(f"bound says {record.bound:,}, but {whose} takes {makespan:,}", "does-not-fit")
+    if record.proven.reason == "claimed":
+        return 0, f", and a bound of {record.bound:,} is claimed"
+    if record.proven.reason == "bound":
+        if instance.bound < record.bound:
+            raise HybridLabError(f"bound says {record.bound:,}, but lower_bound proves only {instance.bound:,}", "does-not-fit")
+    elif prove:
+        proven = _proven_again(record, instance)
+        if proven < record.bound:
+            message = f"bound says {record.bound:,}, but our solver proves only {proven:,} in {LONGEST_PROOF // 60} minutes"
+            raise HybridLabError(f"{message}: send it as claimed, with its source", "no-proof")
+    elif record.bound > _proven_bound(instance, known):
+        return 0, f"; the solver's bound of {record.bound:,} counts when our solver proves it again: take --prove"
+    return record.bound, ""
+
+
+def _too_low(record: Record, least: int, known: Record | None) -> str:
+    """Return a sentence if the bound of a record is lower than what is proven. A claimed bound must be higher."""
+    claimed = not _is_proven(record)
+    needed = least + 1 if claimed else known.bound if known and _is_proven(known) else 0
+    if record.bound >= needed:
+        return ""
+    return f"its bound of {record.bound:,} is {'only claimed, and no higher than' if claimed else 'below'} the proven bound of {least:,}"
+
+
+def _proven_again(record: Record, instance: ZooInstance) -> int:
+    """Return the bound that our solver proves: first with the effort of the record, then with what is left of ten minutes."""
+    bound, left = instance.bound, LONGEST_PROOF
+    for effort in (min(record.proven.effort or 1, LONGEST_PROOF), LONGEST_PROOF):
+        if bound < record.bound and left > 0:
+            bound = max(bound, proven_bound(instance, solve(instance, min(effort, left), seed=record.proven.seed or 0)))
+            left -= effort
+    return bound
+
+
+def _compared(makespan: int, bound: int, note: str, instance: ZooInstance, known: Record | None) -> ZooVerdict:
+    """Return the verdict about an order that is right, with the bound that counts, beside what is known."""
+    unit = f" {instance.unit}" if instance.unit else ""
+    closed = makespan <= bound
+    rest = f"{makespan:,}{unit}, and {'no order is shorter' if closed else f'the bound is {bound:,}{unit}'}{note}"
+    longer = makespan - known.makespan if known else 0
+    if known and longer > 0:
+        sentence = f"{longer:,}{unit} longer than the best known order, which takes {known.makespan:,}{unit}"
+        return ZooVerdict("worse", sentence, makespan, bound)
+    if longer < 0:
+        return ZooVerdict("new best", f"new best, {-longer:,}{unit} shorter: {rest}", makespan, bound)
+    if closed:
+        return ZooVerdict("closed", f"closed: {rest}", makespan, bound)
+    if known and bound > known.bound:
+        return ZooVerdict("new best", f"new bound, {bound - known.bound:,}{unit} higher: {rest}", makespan, bound)
+    return (
+        ZooVerdict("equal", f"equal to the best known order: {rest}", makespan, bound)
+        if known
+        else ZooVerdict("new best", f"new: {rest}", makespan, bound)
+    )
+
+
+def _listed(devices: tuple[int, ...]) -> str:
+    return ", ".join(map(str, devices))
