@@ -293,10 +293,23 @@ def test_a_text_is_shown_whole() -> None:
         Schedule("mine", "0F0 0B0")  # type: ignore[arg-type]
 
 
-@in_turn("wrong", ["0X0", 3, None, ("F", 0, 0), Op("Q", 0, 0)])  # type: ignore[arg-type]
+@in_turn("wrong", ["0X0", 3, None, ("F", 0, 0)])
 def test_an_order_says_where_it_holds_no_operation(wrong: Any) -> None:
     with refusal("unknown-operation", "device 1, position 2:", kind=InvalidSchedule):
         Schedule("mine", [["0F0", "0B0"], ["1F0", "1B0", wrong]])
+
+
+@in_turn(
+    "code, words, fields",
+    [
+        ("unknown-name", "'Q' F, B, I, W", ("Q", 0, 0)),
+        ("too-small", "stage -1", ("F", -1, 2.5)),
+        ("not-a-whole-number", "microbatch 2.5", ("F", 1, 2.5)),
+    ],
+)
+def test_an_operation_that_cannot_be_is_refused(code: str, words: str, fields: Any) -> None:
+    with refusal(code, *words.split()):
+        Op(*fields)
 
 
 def test_timelines_must_fit_their_schedule() -> None:
