@@ -51,7 +51,7 @@ class Fields:
         if "format" not in self.values:
             self.fail("the field 'format' is missing", "missing-key")
         if not _is_whole(self.values["format"]) or self.values["format"] != FORMAT:
-            self.fail(f"format {short_repr(self.values['format'])} is not known: this version reads format {FORMAT}", "unknown-format")
+            self.fail(f"format {_shown(self.values['format'])} is not known: this version reads format {FORMAT}", "unknown-format")
 
     def text(self, name: str, *, optional: bool = False) -> Any:
         """Return a text of one line that is not empty, at most 200 characters long. With ``optional``, it can be None."""
@@ -59,9 +59,9 @@ class Fields:
         if value is None and optional:
             return None
         if not isinstance(value, str):
-            self.fail(f"{name} must be a text{' or null' * optional}, not {short_repr(value)}", "not-text")
+            self.fail(f"{name} must be a text{' or null' * optional}, not {_shown(value)}", "not-text")
         if not value.strip() or not value.isprintable():
-            self.fail(f"{name} must be a line of printable characters, not {short_repr(value)}", "not-text")
+            self.fail(f"{name} must be a line of printable characters, not {_shown(value)}", "not-text")
         if len(value) > LONGEST_TEXT:
             self.fail(f"{name} has {len(value):,} characters: write at most {LONGEST_TEXT}", "too-large")
         return value
@@ -70,14 +70,14 @@ class Fields:
         """Return the value if it is one of the ``known`` ones."""
         value = self.values[name]
         if not isinstance(value, (str, type(None))) or value not in known:
-            self.fail(f"{name} must be {_listed(known)}, not {short_repr(value)}", "unknown-name")
+            self.fail(f"{name} must be {_listed(known)}, not {_shown(value)}", "unknown-name")
         return value
 
     def boolean(self, name: str) -> bool:
         """Return true or false."""
         value = self.values[name]
         if not isinstance(value, bool):
-            self.fail(f"{name} must be true or false, not {short_repr(value)}", "not-true-or-false")
+            self.fail(f"{name} must be true or false, not {_shown(value)}", "not-true-or-false")
         return value
 
     def day(self, name: str) -> str:
@@ -88,25 +88,25 @@ class Fields:
         except ValueError:
             known = False
         if not known:
-            self.fail(f"{name} must be a date such as 2026-01-31, not {short_repr(value)}", "not-a-date")
+            self.fail(f"{name} must be a date such as 2026-01-31, not {_shown(value)}", "not-a-date")
         return str(value)
 
     def whole(self, name: str, at_least: int, at_most: int | None = None, *, value: Any = None, place: str = "") -> int:
         """Return a whole number within the limits: the field itself, or ``value``, which stands at ``place`` in the field."""
         value = self.values[name] if value is None and not place else value
         if not _is_whole(value):
-            self.fail(f"{name}{place} must be a whole number of at least {at_least}, not {short_repr(value)}", "not-a-whole-number")
+            self.fail(f"{name}{place} must be a whole number of at least {at_least}, not {_shown(value)}", "not-a-whole-number")
         if value < at_least:
-            self.fail(f"{name}{place} must be a whole number of at least {at_least}, not {short_repr(value)}", "too-small")
+            self.fail(f"{name}{place} must be a whole number of at least {at_least}, not {_shown(value)}", "too-small")
         if at_most is not None and value > at_most:
-            self.fail(f"{name}{place} must be at most {at_most:,}, not {short_repr(value)}", "too-large")
+            self.fail(f"{name}{place} must be at most {at_most:,}, not {_shown(value)}", "too-large")
         return int(value)
 
     def each_whole(self, name: str, count: int, of: str, at_least: int, at_most: int, *, value: Any = None) -> tuple[int, ...]:
         """Return one whole number for each device or stage, as ``of`` says."""
         value = self.values[name] if value is None else value
         if not isinstance(value, list) or len(value) != count:
-            have = f"{len(value)} values" if isinstance(value, list) else short_repr(value)
+            have = f"{len(value)} values" if isinstance(value, list) else _shown(value)
             self.fail(f"{name} must be a list with {count} whole numbers, one for each {of}, not {have}", "wrong-shape")
         return tuple(self.whole(name, at_least, at_most, value=each, place=f", value {place},") for place, each in enumerate(value))
 
@@ -188,10 +188,15 @@ def _no_constant(name: str) -> Callable[[str], NoReturn]:
     return refuse
 
 
+def _shown(value: Any) -> str:
+    """Return a value for an error, as it stands in a JSON file."""
+    return "null" if value is None else str(value).lower() if isinstance(value, bool) else short_repr(value)
+
+
 def _is_whole(value: Any) -> bool:
     return isinstance(value, int) and not isinstance(value, bool)
 
 
 def _listed(known: Sequence[str | None]) -> str:
-    words = ["null" if each is None else repr(each) for each in known]
+    words = list(map(_shown, known))
     return f"{', '.join(words[:-1])} or {words[-1]}"

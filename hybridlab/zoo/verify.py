@@ -173,7 +173,7 @@ def _counting(record: Record, instance: ZooInstance, known: Record | None, prove
             message = f"bound says {record.bound:,}, but our solver proves only {proven:,} in {LONGEST_PROOF // 60} minutes"
             raise HybridLabError(f"{message}: send it as claimed, with its source", "no-proof")
     elif record.bound > _proven_bound(instance, known):
-        return 0, f"; the solver's bound of {record.bound:,} counts when our solver proves it again: take --prove"
+        return 0, f"; the solver's bound of {record.bound:,} counts when our solver proves it again: hybridlab zoo verify --prove"
     return record.bound, ""
 
 
