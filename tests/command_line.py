@@ -5,6 +5,7 @@ import subprocess
 from collections.abc import Mapping
 from typing import Any
 
+import click
 from click.testing import CliRunner, Result
 
 from hybridlab.commands import main
@@ -26,6 +27,15 @@ def json_of(*arguments: object, **more: Any) -> Any:
     done = hybridlab(*arguments, "--json", **more)
     assert done.exit_code == 0, done.output
     return json.loads(done.stdout, parse_constant=lambda name: 1 / 0)  # NaN is no JSON
+
+
+def every_command() -> dict[str, click.Command]:
+    """Return all commands by their names. A command of a group has two words, such as "zoo list"."""
+    found: dict[str, click.Command] = {}
+    for name, command in main.commands.items():
+        inside = command.commands.items() if isinstance(command, click.Group) else [("", command)]
+        found |= {f"{name} {word}".strip(): each for word, each in inside}
+    return found
 
 
 def end_of(command: "subprocess.Popen[str]", seconds: float = LONG) -> tuple[str, str]:

@@ -162,13 +162,14 @@ def _verified(path: Path, name: str | None, prove: bool) -> tuple[dict[str, Any]
 @click.argument("names", nargs=-1)
 @click.option("--all", "every", is_flag=True, help="Solve all instances.")
 @click.option("--open", "only_open", is_flag=True, help="Solve all instances without a proven optimum.")
-@click.option("--seconds", type=click.IntRange(0), default=4, show_default=True, help="The effort for each, about the seconds on one core.")
+@click.option("--seconds", type=float, default=4.0, show_default=True, help="The effort for each, about the seconds on one CPU core.")
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="The seed of the search.")
 @table_option
 @click.option("--records", "folder", type=FILE, help="Write the records that are better than the known ones to this folder.")
+@json_option
 @report_errors
 def solve_instances(
-    names: Sequence[str], every: bool, only_open: bool, seconds: int, seed: int, table: Path | None, folder: Path | None
+    names: Sequence[str], every: bool, only_open: bool, seconds: float, seed: int, table: Path | None, folder: Path | None, as_json: bool
 ) -> int:
     """Search for a short order of each instance NAME with schedule_for, and print the gap to its bound.
 
@@ -191,12 +192,13 @@ def solve_instances(
         code = INTERRUPTED
     shown = [row | {"gap": f"{row['gap']:.1%}"} for row in rows]
     closed, widest = sum(row["proven"] for row in rows), max((row["gap"] for row in rows), default=0)
-    click.echo(f"{text_table(shown, SOLVED)}\n{closed} of {len(rows)} proven; the largest gap is {widest:.1%}")
+    text = f"{text_table(shown, SOLVED)}\n{closed} of {len(rows)} proven; the largest gap is {widest:.1%}"
+    print_results({"instances": rows}, text, as_json)
     write_text(table, lambda: csv_of(rows))
     return code
 
 
-def _solved(instance: zoo.ZooInstance, seconds: int, seed: int, folder: Path | None) -> dict[str, Any]:
+def _solved(instance: zoo.ZooInstance, seconds: float, seed: int, folder: Path | None) -> dict[str, Any]:
     """Return the row of an instance after a search. Write its record into ``folder`` if it is better than the known one."""
     start = time.process_time()
     found = zoo.solve(instance, seconds, seed)

@@ -1,5 +1,6 @@
 """The search for better orders and bounds of instances, and the records that come of it."""
 
+import math
 from dataclasses import replace
 from datetime import date
 from importlib.metadata import version
@@ -84,7 +85,7 @@ def record_found(instance: ZooInstance, found: ScheduleForTimes, seconds: float,
     record, bound = record_of(instance, found, by=WE, how=how, day=day), proven_bound(instance, found)
     if bound == instance.bound:
         return record
-    effort = max(1, round(seconds))
+    effort = max(1, math.ceil(seconds))
     return replace(record, bound=bound, proven=ProvenBy(WE, record.found.date, "solver", _programs(), seed, effort, None))
 
 

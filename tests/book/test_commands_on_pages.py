@@ -46,11 +46,14 @@ def options_of(command: click.Command) -> set[str]:
 
 
 def check_hybridlab(words: list[str]) -> None:
-    assert isinstance(main, click.Group)
     if words[1] == "--help" or words[1] == "--version":
         return
-    assert words[1] in main.commands, f"hybridlab has no command {words[1]}"
-    known = options_of(main.commands[words[1]])
+    command: click.Command = main
+    for place, word in enumerate(words[1:], start=1):
+        if isinstance(command, click.Group):
+            assert word in command.commands, f"{' '.join(words[:place])} has no command {word}"
+            command = command.commands[word]
+    known = options_of(command)
     unknown = [word for word in words[2:] if word.startswith("--") and word.split("=")[0] not in known]
     assert not unknown, f"hybridlab {words[1]} has no {unknown}"
 
