@@ -80,7 +80,9 @@ def _draw_chunks(paper: Axes, top: float, state: Mapping[str, Any], ranks: int) 
                 line = (INK, 1.6) if count > 1 else (RULE, 0.5)
                 squares.append((_corners(left, above, wide, SLOT[1]), RANK_COLOURS[part] if count else "white", *line))
                 if count:
-                    write(paper, left + wide / 2, above + SLOT[1] / 2, f"{part}", size=6.5, ha="center", va="center_baseline")
+                    write(
+                        paper, left + wide / 2, above + SLOT[1] / 2, f"{part}", size=6.5, color="black", ha="center", va="center_baseline"
+                    )
             word = f"{number(value)} {mark}".strip()
             write(paper, x + width / 2, y + BOX[1] - 0.05, word, size=7.5, weight="bold", ha="center")
     for shapes in (boxes, squares):

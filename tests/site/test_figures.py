@@ -11,9 +11,11 @@ from cases import in_turn
 from page_figures import on_page
 from PIL import Image
 from playwright.sync_api import Browser, Page
+from test_views import MAKE
 from visits import show
 
 from hybridlab import Costs, build, hybrid_step, plot, simulate
+from hybridlab.widgets import TimelineFilm
 
 SIZES = "(all) => all.map((each) => [each.clientWidth, each.clientHeight])"
 
@@ -89,3 +91,36 @@ def test_on_a_light_page_a_figure_looks_as_matplotlib_wrote_it(browser: Browser,
     page.close()
     assert shots[0].shape == shots[1].shape
     assert np.abs(shots[0] - shots[1]).max() < 64
+
+
+# The contrast of each text of a figure to the shape below its middle, or to the page. A shape through which one sees is passed over.
+CONTRASTS = """() => [...document.querySelectorAll("svg text")].map((text) => {
+  const { x, y, width, height } = text.getBoundingClientRect();
+  const clear = (each) => ["none", ""].includes(each.fill) || each.fill.startsWith("url") || Number(each.fillOpacity) < 1;
+  const shapes = document.elementsFromPoint(x + width / 2, y + height / 2).filter((each) => each.matches("svg :is(path, use, rect)"));
+  const below = shapes.map((each) => getComputedStyle(each)).find((each) => !clear(each));
+  const light = (colour) => {
+    const parts = colour.match(/[\\d.]+/g).map((each) => Number(each) / 255);
+    const [r, g, b] = parts.map((each) => (each <= 0.04045 ? each / 12.92 : ((each + 0.055) / 1.055) ** 2.4));
+    return 0.2126 * r + 0.7152 * g + 0.0722 * b + 0.05;
+  };
+  const lights = [getComputedStyle(text).fill, below?.fill ?? getComputedStyle(document.body).backgroundColor].map(light);
+  return [Math.max(...lights) / Math.min(...lights), text.textContent, below?.fill];
+})"""
+# the colours of the theme, as in a page of the site
+PAGE_COLOURS = """:root { color-scheme: %s; --pst-color-text-base: %s; --pst-color-text-muted: %s; --pst-color-background: %s; }
+  body { margin: 0; background: var(--pst-color-background); } svg { display: block; width: 720px; pointer-events: all; }"""
+STILLS = {name: lambda make=make: make().still() for name, make in MAKE.items()}
+STILLS["TimelineFilm"] = lambda: TimelineFilm(("1f1b", "zb-h1"), devices=2, microbatches=2).still()
+
+
+@in_turn("name", [*STILLS, *FIGURES])
+def test_each_text_of_a_figure_has_contrast_to_what_is_below_it(browser: Browser, name: str) -> None:
+    figure = on_page((STILLS | FIGURES)[name]().svg(), "words", "a-")
+    page = browser.new_page(viewport={"width": 800, "height": 3000})
+    for colours in (("light", "#222832", "#48566b", "#ffffff"), ("dark", "#ced6dd", "#9ca4af", "#121212")):
+        page.set_content(f"<!DOCTYPE html><style>{PAGE_COLOURS % colours}</style>{figure}")
+        found = page.evaluate(CONTRASTS)
+        assert found
+        assert [each for each in found if each[0] < 4.5] == [], colours[0]
+    page.close()
