@@ -13,16 +13,17 @@ import numpy as np
 
 from hybridlab.arrays import Ints
 from hybridlab.bound.analytic import SAME, lower_bound, reached
-from hybridlab.bound.chains import capacity_of, chains_of
+from hybridlab.bound.chains import Chain, capacity_of, chains_of
+from hybridlab.bound.precedence import precedences_of
 from hybridlab.checks import one_time, whole_number
 from hybridlab.costs import Costs
 from hybridlab.errors import HybridLabError, UnsupportedSize
-from hybridlab.schedule import B, F, Schedule, W
+from hybridlab.schedule import B, F, I, Schedule, W
 from hybridlab.simulation import durations, latencies, simulate
 
 Result = TypeVar("Result")
 
-MOST_OPERATIONS = 1000  # largest number of operations that the solver takes; a proof within minutes needs far fewer operations
+MOST_OPERATIONS = 13_000  # largest number of operations that the solver takes: its model then takes some hundred megabytes
 MOST_TICKS = 10**9  # largest number of ticks in one step, so that sums of several steps fit into the solver's 64-bit numbers
 LARGEST_DENOMINATOR = 10**4  # the largest denominator of a time that is written as a fraction
 WORK_PER_SECOND = 0.25  # the solver's own unit of work: about this much is done in one second on one core
@@ -60,7 +61,7 @@ def optimum(schedule: Schedule, costs: Costs, memory: Any = None, *, seconds: fl
     Parameters
     ----------
     schedule : Schedule
-        At most 1,000 operations. Overlapped pairs are allowed only for costs without overlap.
+        At most 13,000 operations. Overlapped pairs are allowed only for costs without overlap.
     costs : Costs
         Costs with one setting. The time of every operation must be above zero. All times must be fractions with denominators up to 10,000,
         because the solver calculates with whole numbers.
@@ -75,7 +76,7 @@ def optimum(schedule: Schedule, costs: Costs, memory: Any = None, *, seconds: fl
     Raises
     ------
     UnsupportedSize
-        The schedule has more than 1,000 operations.
+        The schedule has more than 13,000 operations.
     HybridLabError
         The costs or the overlapped pairs are not as described above (``several-settings``, ``overlapped-pairs``, ``too-small``,
         ``not-a-fraction``, ``too-large``), OR-tools is missing (``not-installed``), no order within the memory was found
@@ -118,11 +119,12 @@ class _JobShop:
 
     schedule: Schedule
     duration: Ints  # of each operation, shape (rows,)
-    latency: Ints  # of the message that brings the input of each operation, shape (rows,)
     head: Ints  # shortest time from the beginning of the step to the start of each operation, shape (rows,)
     tail: Ints  # shortest time from the end of each operation to the end of the step, shape (rows,)
+    arcs: list[tuple[Ints, Ints, int]]  # rows, rows that start after them, and the ticks from their end to this start at least
     capacity: Ints  # number of activations that each device may hold, shape (devices,)
     alike: list[Ints]  # each entry has the rows of operations that differ only in their microbatch
+    known: tuple[Chain, Ints] | None  # the chain of all microbatches, and the shifts between its positions; None if there are several
     hint: Ints | None  # starts of an order that obeys every rule, shape (rows,); the search begins with this order
     least: int  # lower bound of the makespan
     most: int  # upper bound of the makespan
@@ -173,8 +175,22 @@ def _job_shop(schedule: Schedule, costs: Costs, ticks: int, bound: float, capaci
 
     duration, chains = durations(schedule, costs), chains_of(schedule, costs)
     head, tail = np.empty(schedule.kind.size), np.empty(schedule.kind.size)
-    for chain in chains:
-        head[chain.rows], tail[chain.rows] = chain.head[:, None], chain.tail[:, None]
+    known, arcs = None, []
+    if len(chains) == 1:
+        (chain,) = chains
+        found = precedences_of(chain, capacity)
+        head[chain.rows], tail[chain.rows], known = found.head, found.tail, (chain, found.shifts)
+        for arc in found.arcs:
+            rows = chain.rows[arc.before, : max(0, chain.microbatches - arc.shift)], chain.rows[arc.after, arc.shift :]
+            arcs.append((*rows, int(in_ticks(arc.delay))))
+    else:
+        needing = np.flatnonzero(schedule.source >= 0)
+        for gap in np.unique(latency[needing]):
+            after = needing[latency[needing] == gap]
+            arcs.append((schedule.source[after], after, int(in_ticks(gap))))
+        for chain in chains:
+            head[chain.rows], tail[chain.rows] = chain.head[:, None], chain.tail[:, None]
+            arcs.append((chain.rows[:, :-1].ravel(), chain.rows[:, 1:].ravel(), 0))
     timeline = simulate(schedule, costs)
     # Without a schedule that fits, an upper bound is the order that runs one operation at a time, microbatch after microbatch. This order
     # fits into any memory.
@@ -184,11 +200,12 @@ def _job_shop(schedule: Schedule, costs: Costs, ticks: int, bound: float, capaci
     return _JobShop(
         schedule,
         in_ticks(duration),
-        in_ticks(latency),
         in_ticks(head),
         in_ticks(tail),
+        arcs,
         capacity,
         alike=[rows for chain in chains for rows in chain.rows],
+        known=known,
         hint=in_ticks(timeline.start) if fits else None,
         least=math.ceil(bound * ticks * (1 - SAME)),
         most=int(in_ticks(horizon)),
@@ -214,25 +231,19 @@ def _shortest_starts(shop: _JobShop, seconds: float, workers: int) -> tuple[Ints
     start = [model.new_int_var(*domain, "") for domain in zip(shop.head.tolist(), latest, strict=True)]
     end = [begin + time for begin, time in zip(start, duration, strict=True)]
     makespan = model.new_int_var(shop.least, shop.most, "makespan")
-    for row, source in enumerate(schedule.source.tolist()):
-        model.add(makespan >= end[row] + int(shop.tail[row]))
-        if source >= 0:
-            model.add(start[row] >= end[source] + int(shop.latency[row]))
-    for rows in shop.alike:
-        for before, after in pairwise(rows.tolist()):
-            model.add(start[after] >= end[before])  # both are on one device, so ``after`` starts when ``before`` has ended
-        if shop.hint is not None:
+    for row, tail in enumerate(shop.tail.tolist()):
+        model.add(makespan >= end[row] + tail)
+    for before, after, ticks in shop.arcs:
+        for first, second in zip(before.tolist(), after.tolist(), strict=True):
+            model.add(start[second] >= end[first] + ticks)
+    if shop.hint is not None:
+        for rows in shop.alike:
             for row, hint in zip(rows.tolist(), np.sort(shop.hint[rows]).tolist(), strict=True):
                 model.add_hint(start[row], hint)
-    taken, freed = _activation_rows(schedule)
-    for device, capacity in enumerate(shop.capacity.tolist()):
+    for device in range(schedule.devices):
         on_device = np.flatnonzero(schedule.device == device).tolist()
         model.add_no_overlap([model.new_fixed_size_interval_var(start[row], duration[row], "") for row in on_device])
-        activations = np.flatnonzero(schedule.device[taken] == device)
-        if activations.size > capacity:  # with fewer activations, the limit is never reached
-            first_and_last = zip(taken[activations].tolist(), freed[activations].tolist(), strict=True)
-            lifetimes = [model.new_interval_var(start[f], model.new_int_var(0, shop.most, ""), end[b], "") for f, b in first_and_last]
-            model.add_cumulative(lifetimes, [1] * activations.size, capacity)
+    _limit_memory(model, shop, start, end)
     model.minimize(makespan)
     solver = cp_model.CpSolver()
     solver.parameters.random_seed = 1  # a fixed seed, so that the same call gives the same order
@@ -271,6 +282,70 @@ def interruptible(work: Callable[[], Result], stop: Callable[[], None]) -> Resul
             stop()
             thread.join(0.05)
         raise
+
+
+def _limit_memory(model: Any, shop: _JobShop, start: list[Any], end: list[Any]) -> None:
+    """Add the limit of memory on each device, unless the precedences of the operations hold it already."""
+    schedule, (taken, freed) = shop.schedule, _activation_rows(shop.schedule)
+    for device, capacity in enumerate(shop.capacity.tolist()):
+        here = np.flatnonzero(schedule.device[taken] == device)
+        chunks = np.unique(schedule.stage[taken[here]])
+        if here.size <= capacity:
+            continue  # the limit is never reached
+        if shop.known is None:
+            first_and_last = zip(taken[here].tolist(), freed[here].tolist(), strict=True)
+            lifetimes = [model.new_interval_var(start[f], model.new_int_var(0, shop.most, ""), end[b], "") for f, b in first_and_last]
+            model.add_cumulative(lifetimes, [1] * here.size, capacity)
+        elif chunks.size > 1:  # with one chunk, the precedences hold the limit
+            _count_by_order(model, shop.known, chunks.tolist(), capacity, start, end)
+
+
+def _count_by_order(model: Any, known: tuple[Chain, Ints], chunks: list[int], capacity: int, start: list[Any], end: list[Any]) -> None:
+    """Limit the activations of several chunks on a device: at each forward, count the forwards and the releases before it.
+
+    The microbatches of a position come in order. So only operations of different positions need a variable for their order, and only where
+    no precedence decides it.
+    """
+    chain, shifts = known
+    stages, microbatches, split = int((chain.kind == F).sum()), chain.microbatches, np.flatnonzero(chain.kind == I).tolist()
+    releases = [2 * stages - 1 - stage for stage in chunks]
+    releases = [2 * stages + split.index(each) if each in split else each for each in releases]
+    rows = chain.rows.tolist()
+    sooner: dict[tuple[int, int], Any] = {}  # (one forward, another forward) -> whether the one starts first
+
+    def before(position: int, stage: int, microbatch: int) -> tuple[int, list[int]]:
+        """Return how many microbatches of ``position`` always precede a forward, and those that may precede it."""
+        always = max(0, microbatch - int(shifts[position, stage]) + 1)
+        return always, list(range(always, min(microbatches, microbatch + int(shifts[stage, position]))))
+
+    for stage in chunks:
+        for microbatch in range(microbatches):
+            forward, room, held = rows[stage][microbatch], capacity - microbatch - 1, []
+            for other in chunks:
+                if other == stage:
+                    continue
+                always, maybe = before(other, stage, microbatch)
+                room -= always
+                for each in (rows[other][number] for number in maybe):
+                    if (forward, each) in sooner:
+                        held.append(~sooner[forward, each])
+                        continue
+                    sooner[each, forward] = first = model.new_bool_var("")
+                    model.add(start[forward] >= end[each]).only_enforce_if(first)
+                    model.add(start[each] >= end[forward]).only_enforce_if(~first)
+                    held.append(first)
+            freed: list[Any] = []
+            for release in releases:
+                always, maybe = before(release, stage, microbatch)
+                room += always
+                left: list[Any] = []
+                for each in (rows[release][number] for number in maybe):
+                    left.append(model.new_bool_var(""))
+                    model.add(start[forward] >= end[each]).only_enforce_if(left[-1])
+                for earlier, later in pairwise(left):
+                    model.add_implication(later, earlier)
+                freed += left
+            model.add(sum(held) - sum(freed) <= room)
 
 
 def _activation_rows(schedule: Schedule) -> tuple[Ints, Ints]:

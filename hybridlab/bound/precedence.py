@@ -43,12 +43,16 @@ class Precedences(NamedTuple):
     ----------
     arcs : list of Arc
         The precedences of positions of the chain.
+    shifts : Ints
+        Shape (positions, positions). Microbatch i of position x precedes microbatch j of position y in every order if i is at most
+        j - shifts[x, y].
     head, tail : Floats
         Shape (positions, microbatches): the shortest possible time from the beginning of the step to the start of each operation, and from
         its end to the end of the step.
     """
 
     arcs: list[Arc]
+    shifts: Ints
     head: Floats
     tail: Floats
 
@@ -74,7 +78,7 @@ def precedences_of(chain: Chain, capacity: Ints) -> Precedences:
     forward_order, last = range(positions), range(positions - 1, -1, -1)
     head = _heads(chain, forward_order, arcs, shifts)
     tail = _heads(chain, last, backwards, shifts.T)[:, ::-1]
-    return Precedences(arcs, head, tail)
+    return Precedences(arcs, shifts, head, tail)
 
 
 def precedence_bound(chain: Chain, capacity: Ints) -> Floats:
@@ -98,7 +102,7 @@ def settings_of(chain: Chain) -> list[Chain]:
 
 def _bound(chain: Chain, capacity: Ints) -> float:
     """Return the bound of a chain with one setting of times."""
-    _, head, tail = precedences_of(chain, capacity)
+    _, _, head, tail = precedences_of(chain, capacity)
     duration = np.broadcast_to(chain.duration[:, None], head.shape)
     bound = float((head + duration + tail).max())
     for device in np.unique(chain.device):

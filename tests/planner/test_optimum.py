@@ -149,8 +149,8 @@ def test_costs_that_cannot_be_counted_are_refused(costs: Costs, code: str, words
 
 
 def test_sizes_and_pairs_that_are_out_of_reach_are_refused() -> None:
-    with refusal("too-large", "1,024 operations", "1,000", kind=UnsupportedSize):
-        optimum(build("1f1b", 8, 64), UNEQUAL)
+    with refusal("too-large", "16,384 operations", "13,000", kind=UnsupportedSize):
+        optimum(build("1f1b", 64, 128), UNEQUAL)
     with refusal("overlapped-pairs", "lower_bound", "overlap 0"):
         optimum(build("dualpipe-v", 2, 4), Costs(forward=1, backward=2, overlap=0.5))
 
