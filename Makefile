@@ -13,6 +13,7 @@
 #   make torch-check    runs these tests alone
 #   make outside        runs the tests that read files beside the repository, in ../shared
 #   make mutants        plants small faults, one at a time, and tells which checks find them (an hour)
+#   make records-check  verifies the records of the zoo that the commit SENT adds or changes, such as SENT=FETCH_HEAD
 #   make bench          prints operations per second, and what a page weighs
 #   make labs-refresh   runs the labs again and stores their outputs
 #   make clean          removes .venv, the site and all caches
@@ -66,7 +67,7 @@ ROOMS = $(if $(ROOM),tests/$(ROOM))
 STAGES := MAKE="$(MAKE)" $(BIN)/python tests/stages.py
 
 .PHONY: setup setup-torch lab test kernel check lint types unit unit-full torch-check labs-check book book-check book-next site-check wheel-check
-.PHONY: outside mutants poster serve bench labs-refresh clean
+.PHONY: outside mutants records-check poster serve bench labs-refresh clean
 .NOTPARALLEL:
 
 setup: $(STAMP)
@@ -118,6 +119,9 @@ outside: $(STAMP)
 
 mutants: $(STAMP)
 	@$(BIN)/python tests/mutants.py $(ROOM)
+
+records-check: $(STAMP)
+	@$(BIN)/python tests/zoo/changed_records.py $(SENT)
 
 labs-check: $(STAMP)
 	@$(BIN)/python tests/labs/run_labs.py check labs

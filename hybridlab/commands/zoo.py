@@ -202,15 +202,16 @@ def _solved(instance: zoo.ZooInstance, seconds: float, seed: int, folder: Path |
     """Return the row of an instance after a search. Write its record into ``folder`` if it is better than the known one."""
     start = time.process_time()
     found = zoo.solve(instance, seconds, seed)
-    took, known = time.process_time() - start, zoo.record(instance.name)
-    makespan, bound = round(found.makespan), proven_bound(instance, found)
+    took, makespan, bound = time.process_time() - start, round(found.makespan), proven_bound(instance, found)
     if found.interrupted:
         raise KeyboardInterrupt
-    if folder is not None:
-        better = better_of(known, record_found(instance, found, seconds, seed))
-        if better != known:
-            folder.mkdir(parents=True, exist_ok=True)
-            write_text(folder / f"{instance.name}.json", better.to_text())
+    mine = record_found(instance, found, seconds, seed)
+    is_new = not (zoo.FOLDER / "records" / f"{instance.name}.json").exists()
+    known = mine if is_new else zoo.record(instance.name)
+    better = better_of(known, mine)
+    if folder is not None and (is_new or better != known):
+        folder.mkdir(parents=True, exist_ok=True)
+        write_text(folder / f"{instance.name}.json", better.to_text())
     return {
         "instance": instance.name,
         "class": instance.group,

@@ -89,13 +89,11 @@ def record_found(instance: ZooInstance, found: ScheduleForTimes, seconds: float,
     return replace(record, bound=bound, proven=ProvenBy(WE, record.found.date, "solver", _programs(), seed, effort, None))
 
 
-def better_of(known: Record | None, found: Record) -> Record:
+def better_of(known: Record, found: Record) -> Record:
     """Return the shorter order of two records with the higher bound. ``known`` stays where ``found`` is no better.
 
     A bound that is proven without a solver is better than the same bound of a solver, and a proven one is better than a claimed one.
     """
-    if known is None:
-        return found
     parts: dict[str, Any] = {}
     if found.makespan < known.makespan:
         parts |= {"makespan": found.makespan, "order": found.order, "found": found.found}
