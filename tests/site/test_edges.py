@@ -1,9 +1,12 @@
-"""Test the sign that a box scrolls sideways: the edge behind which there is more fades."""
+"""Test the sign that a box scrolls: the edge behind which there is more fades."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 from cases import in_turn
-from playwright.sync_api import Browser
+from playwright.sync_api import Browser, Page
+
+from hybridlab.widgets import MeshView
 
 SHEET = Path(__file__).resolve().parents[2] / "book/_assets/site.css"
 PAGE = """<!DOCTYPE html><style>{sheet} .box {{ width: 300px; overflow-x: auto; }}</style>
@@ -33,3 +36,18 @@ def test_an_edge_fades_where_there_is_more_behind_it(browser: Browser, place: fl
     page.emulate_media(media="print")
     assert page.evaluate(FADES) == [[False, False]] * 2
     page.close()
+
+
+@in_turn("replicas, top, end", [(6, "1", "0"), (2, "0", "0")])
+def test_on_a_phone_the_lower_edge_of_a_picture_fades_while_there_is_more_below(
+    together: Callable[..., Page], replicas: int, top: str, end: str
+) -> None:
+    page = together(MeshView((3,), (replicas,)))
+    page.set_viewport_size({"width": 360, "height": 740})
+    drawn = "new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn)))"
+    for place, wanted in ((0, top), (9999, end)):
+        page.locator(".picture").evaluate("(box, place) => (box.scrollTop = place)", place)
+        page.evaluate(drawn)
+        assert page.locator(".picture").evaluate("(box) => getComputedStyle(box, '::after').opacity") == wanted
+    page.set_viewport_size({"width": 1280, "height": 740})
+    assert page.locator(".picture").evaluate("(box) => getComputedStyle(box, '::after').content") == "none"
