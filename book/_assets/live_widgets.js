@@ -216,7 +216,7 @@
       page.say(missing);
       page.write();
     }
-    page.show();
+    if (!wanted.alone) page.show(); // in a frame this would also scroll the page around the frame
   }
 
   // Shows only the view that the address names, and below it the way to the whole page. All else is hidden, because scripts look for it.

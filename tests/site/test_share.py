@@ -421,6 +421,8 @@ def test_the_look_after_other_links(together: Together) -> None:
 
 # ---- a view alone in another page ----
 
+HIGH = '<h1 style="margin-bottom: 700px">Talk</h1>'  # below it, only the top of the frame is seen
+
 
 @pytest.mark.needs("axe")
 def test_a_view_is_embedded_in_a_page_of_another_folder(together: Together, tmp_path: Path, faults: list[str]) -> None:
@@ -435,7 +437,7 @@ def test_a_view_is_embedded_in_a_page_of_another_folder(together: Together, tmp_
     assert unescape(line).startswith(f'<iframe src="{source}#embed2?schedule=gpipe&devices=3&')
     slides = tmp_path / "slides/talk.html"
     slides.parent.mkdir()
-    slides.write_text(f'<!DOCTYPE html><html lang="en"><head><meta charset="utf-8"><title>Talk</title></head><body>{line}</body></html>')
+    slides.write_text(f'<!DOCTYPE html><html lang="en"><head><meta charset="utf-8"><title>Talk</title></head><body>{HIGH}{line}</body></html>')
     page.goto(slides.as_uri())
     frame = page.frame_locator("iframe")
     expect(frame.locator(".panel .title")).to_have_text("GPipe, 3 devices, 2 microbatches")
@@ -444,6 +446,7 @@ def test_a_view_is_embedded_in_a_page_of_another_folder(together: Together, tmp_
     assert root.evaluate(alone) == ["en", "Widget", 1]
     assert not frame.locator("h2").is_visible()
     assert root.evaluate("(root) => root.scrollHeight <= innerHeight"), "the frame is high enough"
+    assert page.evaluate("scrollY") == 0, "the page around the frame stays where it was"
     back = frame.get_by_role("link", name="Widget")
     frame.get_by_role("slider", name="Microbatches").press("ArrowRight")
     with page.context.expect_page() as opened:
