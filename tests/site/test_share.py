@@ -421,7 +421,8 @@ def test_the_look_after_other_links(together: Together) -> None:
 
 # ---- a view alone in another page ----
 
-HIGH = '<h1 style="margin-bottom: 700px">Talk</h1>'  # below it, only the top of the frame is seen
+# below the heading only the top of the frame is seen
+TALK = '<!DOCTYPE html><html lang="en"><meta charset="utf-8"><title>Talk</title><h1 style="margin-bottom: 700px">Talk</h1>'
 
 
 @pytest.mark.needs("axe")
@@ -437,7 +438,7 @@ def test_a_view_is_embedded_in_a_page_of_another_folder(together: Together, tmp_
     assert unescape(line).startswith(f'<iframe src="{source}#embed2?schedule=gpipe&devices=3&')
     slides = tmp_path / "slides/talk.html"
     slides.parent.mkdir()
-    slides.write_text(f'<!DOCTYPE html><html lang="en"><head><meta charset="utf-8"><title>Talk</title></head><body>{HIGH}{line}</body></html>')
+    slides.write_text(f"{TALK}{line}", encoding="utf-8")
     page.goto(slides.as_uri())
     frame = page.frame_locator("iframe")
     expect(frame.locator(".panel .title")).to_have_text("GPipe, 3 devices, 2 microbatches")
