@@ -190,6 +190,7 @@
         })));
         files.replaceChildren("Files: ", fileLink("instances", name), ", ", fileLink("records", name), ".");
         note.textContent = "";
+        section.scrollIntoView({ block: "start" }); // a browser that opens an address scrolls to the row once more
       } catch (error) {
         console.warn("zoo:", error);
         if (wanted === name) note.textContent = FAILED;
@@ -223,7 +224,7 @@
         const model = new Model({ instance: row, text });
         views.judge.render({ model, el: answer });
         const verdict = model.get("verdict");
-        how.hidden = verdict.code !== "new-best";
+        how.hidden = verdict.code !== "new best";
         how.querySelector(".zoo-command").textContent = `hybridlab zoo record ${name} order.txt --by "YOUR NAME" --how "YOUR METHOD" > ${name}.json`;
         if (verdict.orders) put(views, withOrder(row, verdict.orders));
       } catch (error) {

@@ -22,6 +22,7 @@ from kept import folder
 from sphinx.errors import ExtensionError
 
 from hybridlab import REGISTRY, Schedule, Timeline, build, simulate, zoo
+from hybridlab.checks import counted
 from hybridlab.widgets import TimelineExplorer
 from hybridlab.widgets.page_data import compact_json
 from hybridlab.widgets.scripts import LAST_LINE, script_of
@@ -44,19 +45,23 @@ CLASSES = {
     "published": "times that papers have measured, and examples of labs 13 and 17",
 }
 STATES = ("closed", "open", "claimed")
-# key -> head, what is below it, whether its cells are numbers. The key is the name of a cell's value for sorting.
+# key -> head, and whether its cells are numbers
 COLUMNS = {
-    "name": ("instance", "", False),
-    "class": ("class", "", False),
-    "size": ("size", "devices x microbatches", True),
-    "memory": ("memory", "activations", True),
-    "best": ("best", "makespan", True),
-    "bound": ("bound", "makespan", True),
-    "gap": ("gap", "", True),
-    "state": ("state", "difficulty", False),
-    "found": ("found by", "", False),
-    "proven": ("proven by", "", False),
+    "name": ("instance", False),
+    "class": ("class", False),
+    "size": ("size", True),
+    "memory": ("memory", True),
+    "best": ("best", True),
+    "bound": ("bound", True),
+    "gap": ("gap", True),
+    "state": ("state", False),
+    "found": ("found by", False),
+    "proven": ("proven by", False),
 }
+CAPTION = (
+    "Size: devices x microbatches. Memory: activations that a device can hold. Best and bound: makespans, in microseconds where no other "
+    "unit is given. Found by, proven by: who found the best order, and who proved the bound."
+)
 
 
 # ---- the words of the page ----
@@ -90,21 +95,19 @@ def state_of(record: Record) -> str:
 def table(shown: list[tuple[ZooInstance, Record]]) -> str:
     """Return all instances as an HTML table with the record of each. The script `zoo.js` sorts and filters it."""
     heads = "".join(
-        f'<th scope="col" data-key="{key}"{" class=number" * number}><span>{head}</span>{below and f"<small>{below}</small>"}</th>'
-        for key, (head, below, number) in COLUMNS.items()
+        f'<th scope="col" data-key="{key}"{" class=number" * number}><span>{head}</span></th>' for key, (head, number) in COLUMNS.items()
     )
     body = "\n".join(row(each, record) for each, record in shown)
-    caption = "All instances. Makespans are in microseconds, where no other unit is given."
     return (
         '<div class="zoo">\n<div class="zoo-table" role="region" aria-label="All instances" tabindex="0">\n'
-        f"<table>\n<caption><span>{caption}</span></caption>\n<thead><tr>{heads}</tr></thead>\n<tbody>\n{body}\n</tbody>\n</table>\n</div>\n</div>"
+        f"<table>\n<caption><span>{CAPTION}</span></caption>\n<thead><tr>{heads}</tr></thead>\n<tbody>\n{body}\n</tbody>\n</table>\n</div>\n</div>"
     )
 
 
 def row(instance: ZooInstance, record: Record) -> str:
     """Return the row of an instance. Each cell has the value by which the script sorts."""
     found, proven, state = record.found, record.proven, state_of(record)
-    reason = {"bound": "lower bound", "solver": f"solver, {proven.program}", "claimed": "claimed"}[proven.reason]
+    reason = {"bound": "lower bound", "solver": "solver", "claimed": "not checked"}[proven.reason]
     least, most = memory_range(instance)
     unit = "" if instance.unit == "us" else f" {instance.unit or 'slots'}"
     sizes = f"{instance.devices}x{instance.microbatches}" + (
@@ -117,12 +120,12 @@ def row(instance: ZooInstance, record: Record) -> str:
         "best": (record.makespan, f"{record.makespan:,}{unit}"),
         "bound": (record.bound, f"{record.bound:,}{unit}"),
         "gap": (record.gap, f"{record.gap:.1%}" if record.gap else "0"),
-        "state": (state, f"<strong>{state}</strong><small>{record.difficulty if state == 'closed' else ''}</small>"),
-        "found": (found.by, f"{escape(found.by)}<small>{escape(found.how)}</small>"),
-        "proven": (proven.by, f"{escape(proven.by)}<small>{escape(reason)}</small>"),
+        "state": (state, state),
+        "found": (found.by, escape(found.by)),
+        "proven": (proven.by, escape(f"{proven.by}, {reason}")),
     }
     others = "".join(
-        f'<td data-value="{escape(as_text(value))}"{" class=number" * COLUMNS[key][2]}>{words}</td>'
+        f'<td data-value="{escape(as_text(value))}"{" class=number" * COLUMNS[key][1]}>{words}</td>'
         for key, (value, words) in cells.items()
     )
     name = instance.name
@@ -147,72 +150,70 @@ def memory_range(instance: ZooInstance) -> tuple[float, float]:
 
 
 def opened(instance: ZooInstance, record: Record) -> dict[str, Any]:
-    """Return what the page needs to show an instance and to judge orders for it.
-
-    The times are those of a whole device, as the views take them.
-    """
-    times = device_times(instance)
-    schedule = record.schedule
+    """Return what the page needs to show an instance and to judge orders for it."""
+    schedule, rival = record.schedule, best_of_gallery(instance)
+    rivals = {REGISTRY[rival.schedule.name].title: rival.schedule.name} if rival else {}
 
     def known(devices: int, microbatches: int, chunks: int = 1) -> Schedule:
         return schedule
 
-    rival = best_of_gallery(instance)
-    rivals = {} if rival is None else {REGISTRY[rival.schedule.name].title: rival.schedule.name}
     links = {"p2p_between": instance.latency} if isinstance(instance.latency, tuple) else {"p2p": instance.latency}
-    compare = {"compare": rival.schedule.name} if rival else {}
     explorer = TimelineExplorer(
         {BEST: known} | rivals,
         instance.devices,
         instance.microbatches,
         instance.chunks,
-        **times,
+        **device_times(instance),
         **links,
         unit=instance.unit,
-        show=compare,
+        show={"compare": rival.schedule.name} if rival else {},
     )
     traits = {name: getattr(explorer, name) for name in ("data", "extra", *explorer.SETTING)}
-    costs = {name: [values] * instance.devices if isinstance(values, float) else values for name, values in times.items()}
+    return {**task(instance, record), "about": about(instance, record, rival), "explorer": traits}
+
+
+def task(instance: ZooInstance, record: Record) -> dict[str, Any]:
+    """Return what `zoo_judge.js` needs to judge an order. The times are those of a whole device, as the clock of the page takes them."""
+    times = {name: each if isinstance(each, list) else [each] * instance.devices for name, each in device_times(instance).items()}
+    latency = {"p2p": 0, "links": instance.latency} if isinstance(instance.latency, tuple) else {"p2p": instance.latency, "links": None}
     limit = instance.limit if isinstance(instance.limit, tuple) else (instance.limit,) * instance.devices
     return {
         "name": instance.name,
         **{name: getattr(instance, name) for name in ("devices", "microbatches", "chunks", "stages", "split")},
         "paths": [template.paths[0] for template in instance.templates],
         "memory": None if instance.memory is None else limit,
-        "unit": instance.unit or "slots",
-        "costs": costs | {"p2p": 0 if "links" in explorer.data else instance.latency, "overlap": 0, "links": explorer.data.get("links")},
+        "unit": instance.unit or "",
+        "costs": times | latency | {"overlap": 0},
         "makespan": record.makespan,
-        "bound": record.bound,
-        "about": about(instance, record, rival),
-        "explorer": traits,
+        "bound": instance.bound if record.proven.reason == "claimed" else record.bound,
     }
 
 
 def about(instance: ZooInstance, record: Record, rival: Timeline | None) -> list[list[str]]:
     """Return the lines of a small table: what the instance is, who found and who proved the record, and the best of the gallery."""
     unit = instance.unit or "slots"
-    placed = f", {instance.chunks} chunks a device, {placement_words(instance)}" if instance.chunks > 1 else ""
-    limit = "no limit" if instance.memory is None else listed(instance.memory)
-    found, proven = record.found, record.proven
-    title = REGISTRY[rival.schedule.name].title if rival else ""
-    gallery = f"{title}, {round(rival.makespan):,} {unit}" if rival else "no schedule of the gallery fits in this memory"
+    chunks = counted(instance.chunks, "chunk")
+    placed = f", {chunks} a device, {placement_words(instance)}" if instance.chunks > 1 else ""
+    memory = "no limit" if instance.memory is None else f"{listed(instance.memory)} activations"
     parts = ("forward", "input_gradient", "weight_gradient") if instance.split else ("forward", "backward")
     latency = "one for each link" if isinstance(instance.latency, tuple) else f"{instance.latency} {unit}"
-    solver = f", effort {proven.effort} s, seed {proven.seed}" if proven.reason == "solver" else ""
+    found, proven = record.found, record.proven
+    effort = f"effort {proven.effort} s, seed {proven.seed}" if proven.reason == "solver" else ""
+    proof = joined(proven.program or "claimed, not checked here", effort, proven.source)
+    gallery = f"no schedule of the gallery with {chunks} fits in this memory"
+    if rival:
+        gallery = f"{REGISTRY[rival.schedule.name].title}, {round(rival.makespan):,} {unit}"
     return [
-        ["Size", f"{instance.devices} devices, {instance.microbatches} microbatches{placed}"],
-        ["Memory", f"{limit} activations" if instance.memory is not None else limit],
+        ["Size", f"{counted(instance.devices, 'device')}, {counted(instance.microbatches, 'microbatch')}{placed}"],
+        ["Memory", memory],
         *([name.replace("_", " ").capitalize(), f"{listed(getattr(instance, name))} {unit}"] for name in parts),
         ["Latency", latency],
         ["Times from", instance.source],
         ["Best order", f"{record.makespan:,} {unit}, found by {found.by} on {found.date}: {joined(found.how, found.source)}"],
-        ["Lower bound", f"{record.bound:,} {unit}, by {proven.by} on {proven.date}: {joined(reason_of(proven) + solver, proven.source)}"],
+        ["Lower bound", f"{record.bound:,} {unit}, by {proven.by} on {proven.date}: {proof}"],
+        ["Difficulty", record.difficulty],
         ["Best of the gallery", gallery],
     ]
-
-
-def reason_of(proven: Any) -> str:
-    return {"bound": f"lower_bound, {proven.program}", "solver": f"{proven.program}", "claimed": "claimed, not checked here"}[proven.reason]
 
 
 def joined(*parts: str | None) -> str:
