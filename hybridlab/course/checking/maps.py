@@ -14,7 +14,7 @@ from copy import deepcopy
 from dataclasses import dataclass, field
 from decimal import Decimal
 from fractions import Fraction
-from functools import wraps
+from functools import cache, wraps
 from itertools import accumulate, pairwise
 from typing import Any, NoReturn
 
@@ -139,16 +139,21 @@ def words(apply: Callable[[str, tuple[Any, ...]], str], undo: Callable[[str, tup
     >>> upper.apply(["0f0  0b0", ["1f0"]], ())
     ['0F0  0B0', ['1F0']]
     """
-    return Map(lambda value, case: _with_words(value, apply, case), lambda value, case: _with_words(value, undo, case))
+
+    def each_once(change: Callable[[str, tuple[Any, ...]], str]) -> ChangeInCase:
+        # a change of a word can read the whole case, and a wrong program can return a word a thousand times
+        return lambda value, case: _with_words(value, cache(lambda word: change(word, case)))
+
+    return Map(each_once(apply), each_once(undo))
 
 
-def _with_words(value: Any, change: Callable[[str, tuple[Any, ...]], str], case: tuple[Any, ...]) -> Any:
+def _with_words(value: Any, change: Callable[[str], str]) -> Any:
     if isinstance(value, str):
-        return re.sub(r"[^\s,]+", lambda found: change(found[0], case), value)
+        return re.sub(r"[^\s,]+", lambda found: change(found[0]), value)
     if isinstance(value, np.ndarray) and value.dtype.kind in "UO":
         value = value.tolist()
     if isinstance(value, (list, tuple)):
-        return like(value, [_with_words(each, change, case) for each in value])
+        return like(value, [_with_words(each, change) for each in value])
     return refuse(value, "operations as text")
 
 
