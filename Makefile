@@ -2,7 +2,7 @@
 #
 #   make lab            opens JupyterLab on the labs
 #   make test           runs the quick checks: style, types, unit and property tests, and all labs (minutes)
-#   make test ROOM=core runs the quick tests of one folder of tests: core, engines, planner, widgets, labs, grading, book
+#   make test ROOM=core runs the quick tests of one folder of tests: core, engines, planner, widgets, labs, grading, book, zoo
 #   make kernel         runs the quick tests of the core (less than a minute)
 #   make check          runs every check: these in full, the book, the site in a browser, the wheel
 #   make book           builds the site into _build/html

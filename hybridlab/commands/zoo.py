@@ -26,9 +26,9 @@ from hybridlab.course.grading.command_line import (
 )
 from hybridlab.errors import HybridLabError
 from hybridlab.schedule import Schedule
-from hybridlab.zoo.reading import text_of_zoo
-from hybridlab.zoo.record import ProvenBy
-from hybridlab.zoo.solve import better_of, proven_bound, record_found
+from hybridlab.zoo.reading import first_sentence, text_of_zoo
+from hybridlab.zoo.solving import better_of, proven_bound, record_found
+from hybridlab.zoo.zoo_record import ProvenBy
 
 HEADS = {
     "instance": "instance",
@@ -122,7 +122,7 @@ def verify_files(files: Sequence[Path], name: str | None, prove: bool, as_json: 
             try:
                 row, text = _verified(path, name, prove)
             except HybridLabError as why:
-                row, text = {"code": "refused", "sentence": str(why).splitlines()[0]}, [str(why).splitlines()[0]]
+                row, text = {"code": "refused", "sentence": first_sentence(why)}, [first_sentence(why)]
                 code = USAGE
             results.append({"file": str(path)} | row)
             lines += [f"{path}: {text[0]}", *text[1:]]

@@ -11,10 +11,10 @@ from pathlib import Path
 
 from hybridlab.checks import short_repr
 from hybridlab.errors import HybridLabError
-from hybridlab.zoo.instance import CLASSES, ZooInstance, read_instance
-from hybridlab.zoo.record import DIFFICULTIES, REASONS, FoundBy, ProvenBy, Record, read_record
-from hybridlab.zoo.solve import record_of, solve
-from hybridlab.zoo.verify import ZooVerdict, verify
+from hybridlab.zoo.solving import record_of, solve
+from hybridlab.zoo.verification import ZooVerdict, verify
+from hybridlab.zoo.zoo_instance import CLASSES, ZooInstance, read_instance
+from hybridlab.zoo.zoo_record import DIFFICULTIES, REASONS, FoundBy, ProvenBy, Record, read_record
 
 __all__ = [
     "CITATION",

@@ -169,6 +169,16 @@ def _loaded(text: str, name: str) -> Any:
         raise HybridLabError(f"{name} is not JSON{where}: a file of the zoo is one JSON object", "not-json") from None
 
 
+def first_sentence(why: HybridLabError) -> str:
+    r"""Return an error in one line: of a schedule that cannot run, the first reason.
+
+    >>> first_sentence(HybridLabError("it cannot run:\n  1B0 comes too early\n  2B0 comes too early"))
+    'it cannot run: 1B0 comes too early'
+    """
+    first, *rest = str(why).splitlines()
+    return f"{first} {rest[0].strip()}" if rest and first.endswith(":") else first
+
+
 def _unique(name: str) -> Callable[[list[tuple[str, Any]]], dict[str, Any]]:
     def pairs(values: list[tuple[str, Any]]) -> dict[str, Any]:
         found: dict[str, Any] = {}

@@ -9,9 +9,10 @@ from hybridlab.checks import counted, short_repr
 from hybridlab.errors import HybridLabError
 from hybridlab.schedule import Schedule, W
 from hybridlab.simulation import simulate
-from hybridlab.zoo.instance import ZooInstance
-from hybridlab.zoo.record import Record
-from hybridlab.zoo.solve import order_of, proven_bound, solve
+from hybridlab.zoo.reading import first_sentence
+from hybridlab.zoo.solving import order_of, proven_bound, solve
+from hybridlab.zoo.zoo_instance import ZooInstance
+from hybridlab.zoo.zoo_record import Record
 
 VERDICTS = ("closed", "new best", "equal", "worse", "refused")
 LONGEST_PROOF = 600  # seconds of effort, so about ten minutes of one core
@@ -69,7 +70,12 @@ def verify(entry: Record | Schedule, instance: ZooInstance, known: Record | None
     Returns
     -------
     ZooVerdict
-        Nothing in an entry raises an error.
+        Nothing in a record or in a schedule raises an error.
+
+    Raises
+    ------
+    HybridLabError
+        The arguments are no record or schedule and no instance (``wrong-type``).
 
     Examples
     --------
@@ -83,6 +89,10 @@ def verify(entry: Record | Schedule, instance: ZooInstance, known: Record | None
     >>> verify(build("gpipe", 4, 8), problem, best).sentence
     'it holds 8 activations on device 0, more than 4'
     """
+    if not isinstance(entry, (Record, Schedule)) or not isinstance(instance, ZooInstance) or not isinstance(known, (Record, type(None))):
+        raise HybridLabError(
+            f"a Record or a Schedule is verified for a ZooInstance, not {short_repr(entry)} for {short_repr(instance)}", "wrong-type"
+        )
     least = _proven_bound(instance, known)
     try:
         if isinstance(entry, Schedule):
@@ -90,7 +100,7 @@ def verify(entry: Record | Schedule, instance: ZooInstance, known: Record | None
         makespan = _makespan_of(entry, instance)
         bound, note = _counting(entry, instance, known, prove)
     except HybridLabError as why:
-        return ZooVerdict("refused", str(why).splitlines()[0].rstrip(":"))
+        return ZooVerdict("refused", first_sentence(why))
     low = _too_low(entry, least, known)
     return ZooVerdict("worse", low, makespan, least) if low else _compared(makespan, max(bound, least), note, instance, known)
 
@@ -119,11 +129,9 @@ def _fault(schedule: Schedule, instance: ZooInstance) -> str:
         return f"the order has {schedule.copies} copies of the weights, but an order of the zoo has one"
     places = [each.device_of for each in instance.templates]
     if schedule.device_of not in places:
-        stage = next(stage for stage, device in enumerate(schedule.device_of) if device != places[0][stage])
-        wanted = " or ".join(str(each) for each in dict.fromkeys(place[stage] for place in places))
-        if schedule.device_of[stage] in {place[stage] for place in places}:
-            return f"the stages of the order are on devices {_listed(schedule.device_of)}, not on {' or '.join(map(_listed, places))}"
-        return f"stage {stage} is on device {schedule.device_of[stage]}, but with this placement it is on device {wanted}"
+        own = schedule.device_of  # compared with the placement that has the most stages in common from the first one on
+        stage, nearest = max((next(stage for stage in range(len(own)) if own[stage] != each[stage]), each) for each in places)
+        return f"stage {stage} is on device {own[stage]}, but with this placement it is on device {nearest[stage]}"
     if schedule.pairs.size:
         return "the order has overlapped pairs, but in the zoo a device runs one operation at a time"
     if not instance.split and (schedule.kind == W).any():
@@ -216,7 +224,3 @@ def _compared(makespan: int, bound: int, note: str, instance: ZooInstance, known
         if known
         else ZooVerdict("new best", f"new: {rest}", makespan, bound)
     )
-
-
-def _listed(devices: tuple[int, ...]) -> str:
-    return ", ".join(map(str, devices))

@@ -11,8 +11,8 @@ from hybridlab.automatic.for_times import ScheduleForTimes
 from hybridlab.progress import Progress
 from hybridlab.schedule import Schedule
 from hybridlab.simulation import simulate
-from hybridlab.zoo.instance import ZooInstance, whole_bound
-from hybridlab.zoo.record import FoundBy, ProvenBy, Record
+from hybridlab.zoo.zoo_instance import ZooInstance, whole_bound
+from hybridlab.zoo.zoo_record import FoundBy, ProvenBy, Record
 
 WE = "hybridlab"
 
