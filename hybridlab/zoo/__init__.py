@@ -100,7 +100,7 @@ def _known(name: str) -> str:
     known = _by_name()
     if isinstance(name, str) and name in known:
         return name
-    near = get_close_matches(str(name)[:80], known, n=1, cutoff=0.0)[0]
+    near = get_close_matches(name[:80] if isinstance(name, str) else "", known, n=1, cutoff=0.0)[0]
     raise HybridLabError(f"unknown instance {short_repr(name)}: did you mean {near!r}? hybridlab zoo list shows all", "unknown-name")
 
 

@@ -8,11 +8,13 @@ from typing import Any
 
 from hybridlab.automatic import schedule_for
 from hybridlab.automatic.for_times import ScheduleForTimes
+from hybridlab.checks import short_repr
+from hybridlab.errors import HybridLabError
 from hybridlab.progress import Progress
 from hybridlab.schedule import Schedule
-from hybridlab.simulation import simulate
-from hybridlab.zoo.zoo_instance import ZooInstance, whole_bound
-from hybridlab.zoo.zoo_record import FoundBy, ProvenBy, Record
+from hybridlab.zoo.fitting import checked_makespan, order_of
+from hybridlab.zoo.zoo_instance import ZooInstance, checked_instance, whole_bound
+from hybridlab.zoo.zoo_record import FoundBy, ProvenBy, Record, read_record
 
 WE = "hybridlab"
 
@@ -22,11 +24,19 @@ def solve(instance: ZooInstance, seconds: float, seed: int = 0, progress: Progre
 
     ``seconds`` is the effort, as in ``schedule_for``: about the seconds on one core.
 
+    Raises
+    ------
+    HybridLabError
+        The instance is none (``wrong-type``), or another argument is one that ``schedule_for`` refuses.
+
+    Examples
+    --------
     >>> from hybridlab.zoo import instance
     >>> found = solve(instance("even-4x8-m4"), seconds=0)
     >>> found.makespan, found.proven
     (270.0, True)
     """
+    checked_instance(instance)
     return schedule_for(
         instance.costs,
         instance.microbatches,
@@ -46,16 +56,7 @@ def proven_bound(instance: ZooInstance, found: ScheduleForTimes) -> int:
     return max(instance.bound, whole_bound(found.bound))
 
 
-def order_of(schedule: Schedule) -> tuple[str, ...]:
-    """Return a line of operations for each device. The operations of an overlapped pair stand one after the other.
-
-    >>> order_of(Schedule.parse("0F0 0F1 0B0 0B1"))
-    ('0F0 0F1 0B0 0B1',)
-    """
-    return tuple(" ".join(str(op) for turn in order for op in turn) for order in schedule.turns)
-
-
-def record_of(instance: ZooInstance, schedule: Schedule, *, by: str, how: str, source: str | None = None, day: str = "") -> Record:
+def record_of(instance: ZooInstance, schedule: Schedule, *, by: str, how: str, source: str | None = None, day: str | None = None) -> Record:
     """Return the record of an instance with the order of ``schedule``, whose makespan the clock computes.
 
     Parameters
@@ -73,13 +74,23 @@ def record_of(instance: ZooInstance, schedule: Schedule, *, by: str, how: str, s
     -------
     Record
         Its bound is that of :func:`~hybridlab.bound.lower_bound`.
+
+    Raises
+    ------
+    HybridLabError
+        The arguments are no instance and schedule (``wrong-type``), the schedule does not fit to the instance (``does-not-fit``), a text is
+        none or too long (``not-text``, ``too-large``), or the date is none (``not-a-date``).
     """
-    order, today = order_of(schedule), day or date.today().isoformat()
-    makespan = round(simulate(Schedule.parse("\n".join(order)), instance.costs).makespan)
-    return Record(instance.name, makespan, instance.bound, order, FoundBy(by, today, how, source), _by_bound(today))
+    checked_instance(instance)
+    if not isinstance(schedule, Schedule):
+        raise HybridLabError(f"a record has the order of a Schedule, not of {short_repr(schedule)}", "wrong-type")
+    order, today = order_of(schedule), date.today().isoformat() if day is None else day
+    makespan = checked_makespan(Schedule.parse("\n".join(order)), instance)
+    record = Record(instance.name, makespan, instance.bound, order, FoundBy(by, today, how, source), _by_bound(today))
+    return read_record(record.to_json())  # which checks the texts
 
 
-def record_found(instance: ZooInstance, found: ScheduleForTimes, seconds: float, seed: int, day: str = "") -> Record:
+def record_found(instance: ZooInstance, found: ScheduleForTimes, seconds: float, seed: int, day: str | None = None) -> Record:
     """Return the record of a search with :func:`solve`."""
     how = f"schedule_for, effort {seconds:g}, seed {seed}"
     record, bound = record_of(instance, found, by=WE, how=how, day=day), proven_bound(instance, found)

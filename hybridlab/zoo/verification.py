@@ -2,16 +2,13 @@
 
 from dataclasses import dataclass
 
-import numpy as np
-
-from hybridlab.bound.chains import beyond
-from hybridlab.checks import counted, short_repr
+from hybridlab.checks import short_repr
 from hybridlab.errors import HybridLabError
-from hybridlab.schedule import Schedule, W
-from hybridlab.simulation import simulate
+from hybridlab.schedule import Schedule
+from hybridlab.zoo.fitting import checked_makespan, order_of
 from hybridlab.zoo.reading import first_sentence
-from hybridlab.zoo.solving import order_of, proven_bound, solve
-from hybridlab.zoo.zoo_instance import ZooInstance
+from hybridlab.zoo.solving import proven_bound, solve
+from hybridlab.zoo.zoo_instance import ZooInstance, checked_instance
 from hybridlab.zoo.zoo_record import Record
 
 VERDICTS = ("closed", "new best", "equal", "worse", "refused")
@@ -89,10 +86,9 @@ def verify(entry: Record | Schedule, instance: ZooInstance, known: Record | None
     >>> verify(build("gpipe", 4, 8), problem, best).sentence
     'it holds 8 activations on device 0, more than 4'
     """
-    if not isinstance(entry, (Record, Schedule)) or not isinstance(instance, ZooInstance) or not isinstance(known, (Record, type(None))):
-        raise HybridLabError(
-            f"a Record or a Schedule is verified for a ZooInstance, not {short_repr(entry)} for {short_repr(instance)}", "wrong-type"
-        )
+    checked_instance(instance)
+    if not isinstance(entry, (Record, Schedule)) or not isinstance(known, (Record, type(None))):
+        raise HybridLabError(f"a Record or a Schedule is verified, and a Record is known, not {short_repr(entry)}", "wrong-type")
     least = _proven_bound(instance, known)
     try:
         if isinstance(entry, Schedule):
@@ -103,41 +99,6 @@ def verify(entry: Record | Schedule, instance: ZooInstance, known: Record | None
         return ZooVerdict("refused", first_sentence(why))
     low = _too_low(entry, least, known)
     return ZooVerdict("worse", low, makespan, least) if low else _compared(makespan, max(bound, least), note, instance, known)
-
-
-def checked_makespan(schedule: Schedule, instance: ZooInstance) -> int:
-    """Return the makespan of a schedule that has the sizes and the placement of an instance, and fits into its memory.
-
-    Raises
-    ------
-    HybridLabError
-        ``does-not-fit``: the sentence says what is wrong.
-    """
-    fault = _fault(schedule, instance)
-    if fault:
-        raise HybridLabError(fault, "does-not-fit")
-    return round(float(simulate(schedule, instance.costs).makespan))
-
-
-def _fault(schedule: Schedule, instance: ZooInstance) -> str:
-    """Return a sentence about the first thing in which a schedule does not fit to an instance. An empty text if it fits."""
-    for name in ("devices", "microbatches", "stages"):
-        has, wanted = getattr(schedule, name), getattr(instance, name)
-        if has != wanted:
-            return f"the order has {counted(has, name[:-1])}, but {instance.name} has {wanted}"
-    if schedule.copies > 1:
-        return f"the order has {schedule.copies} copies of the weights, but an order of the zoo has one"
-    places = [each.device_of for each in instance.templates]
-    if schedule.device_of not in places:
-        own = schedule.device_of  # compared with the placement that has the most stages in common from the first one on
-        stage, nearest = max((next(stage for stage in range(len(own)) if own[stage] != each[stage]), each) for each in places)
-        return f"stage {stage} is on device {own[stage]}, but with this placement it is on device {nearest[stage]}"
-    if schedule.pairs.size:
-        return "the order has overlapped pairs, but in the zoo a device runs one operation at a time"
-    if not instance.split and (schedule.kind == W).any():
-        row = int(np.flatnonzero(schedule.kind == W)[0])
-        return f"{schedule.ops[row]} is a part of a backward, but {instance.name} has full backwards only"
-    return "" if instance.memory is None else beyond(schedule, instance.memory)
 
 
 def _makespan_of(record: Record, instance: ZooInstance) -> int:

@@ -12,7 +12,9 @@ from hybridlab.arrays import Ints
 from hybridlab.automatic.for_times import PLACEMENTS, templates_of
 from hybridlab.bound import lower_bound
 from hybridlab.bound.chains import capacity_of
+from hybridlab.checks import short_repr
 from hybridlab.costs import Costs
+from hybridlab.errors import HybridLabError
 from hybridlab.schedule import Schedule
 from hybridlab.zoo.reading import FORMAT, Fields, fields_of
 
@@ -196,6 +198,18 @@ def read_instance(source: Any) -> ZooInstance:
         unit=given.one_of("unit", UNITS),
         **{"input_gradient": None, "weight_gradient": None, "backward": None, **times},  # type: ignore[arg-type]
     )
+
+
+def checked_instance(value: object) -> None:
+    """Raise an error if a value is no instance.
+
+    >>> checked_instance("even-4x8-m4")
+    Traceback (most recent call last):
+    hybridlab.errors.HybridLabError: a ZooInstance is needed, as zoo.instance('even-4x8-m4') returns, not 'even-4x8-m4'
+    """
+    if not isinstance(value, ZooInstance):
+        message = f"a ZooInstance is needed, as zoo.instance('even-4x8-m4') returns, not {short_repr(value)}"
+        raise HybridLabError(message, "wrong-type")
 
 
 def _name(given: Fields, field: str) -> str:

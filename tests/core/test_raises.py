@@ -20,12 +20,13 @@ from hybridlab import A100_80GB, INT8, REGISTRY, Costs, HybridLabError, Kind, Li
 from hybridlab.course.claims import found
 from hybridlab.course.comparisons import compared
 from hybridlab.training import Network
+from hybridlab.zoo import instance
 
 MODULES = ["automatic", "bound", "collectives", "formulas", "hardware", "planner", "plot", "schedules", "step", "timeline", "training"]
-MODULES += ["schedule", "simulation", "engines", "course.claims", "course.comparisons", "course.published"]
+MODULES += ["schedule", "simulation", "engines", "course.claims", "course.comparisons", "course.published", "zoo"]
 ELSEWHERE = {  # these work for seconds, or tests of their own give them junk; Python's Enum reads the arguments of Kind
-    "rank", "schedule_for", "optimum", "optimality_gap", "sweep", "search", "accuracy_check", "train", "train_alone", "threads", "check",
-    "Kind", "digits", "int8_law", "timeline", "compare", "TrainingWork", "run", "longest_pause", "predict_and_measure",
+    "rank", "schedule_for", "optimum", "solve", "optimality_gap", "sweep", "search", "accuracy_check", "train", "train_alone", "threads",
+    "check", "Kind", "digits", "int8_law", "timeline", "compare", "TrainingWork", "run", "longest_pause", "predict_and_measure",
 }  # fmt: skip
 MODEL, PLAN, LINK = Transformer(layers=4, hidden=64, heads=4), Plan(1, 2, 2, 1, 8), Link(1e-5, 1e9)
 NETWORK, SWEEP = Network((2, 3, 2)), sweep("gpipe", {"devices": 2, "microbatches": [2, 4], "forward": 1, "backward": 2})
@@ -43,7 +44,7 @@ USUAL: dict[str, Any] = {
     "hidden": 64, "heads": 4, "latency": 1e-5, "bandwidth": 1e9, "global_batch": 8, "pipeline": 2, "data": 2, "message": "{}", "numbers":
     [1.0], "why": "no message", "flops": 1e12, "series": {"GPipe": [1, 2]}, "x_label": "x", "y_label": "y", "places": {"GPipe": (1, 2)},
     "bars": {"GPipe": {"F": 1}}, "runs": [], "what": "forwards", "ours": [1.0], "theirs": [1.0], "row": SWEEP[0], "columns": ("x",),
-    "sender": 0, "receiver": 1, "grid": {},
+    "sender": 0, "receiver": 1, "grid": {}, "instance": instance("even-2x4-m2"), "entry": SCHEDULE, "by": "me", "how": "by hand",
 }  # fmt: skip
 JUNK: list[Any] = [
     None, True, 0, -1, 3, 2.5, 10**400, float("nan"), float("inf"), 1j, "", "x", "1f1b", "\x00", "9" * 5000, b"0F0", [], [1, 2],

@@ -14,13 +14,14 @@ from command_line import hybridlab, json_of
 
 from hybridlab import HybridLabError, Schedule, build
 from hybridlab.zoo import FOLDER, VERSION, instance, instances, read_instance, read_record, record, record_of, solve, verify
+from hybridlab.zoo.fitting import order_of
 from hybridlab.zoo.reading import LARGEST_FILE
 from hybridlab.zoo.solving import better_of
 
 NAME = "even-4x8-m4"  # 1F1B takes 330 us and fits, ZB-H1 takes 270 us, which is the bound
 PROBLEM, BEST = instance(NAME), record(NAME)
 LONGER = record_of(PROBLEM, build("1f1b", 4, 8), by="A. Turing", how="by hand", day="2026-01-31")
-GPIPE = record_of(PROBLEM, build("gpipe", 4, 8), by="A. Turing", how="by hand")
+GPIPE = replace(LONGER, order=order_of(build("gpipe", 4, 8)))
 WHOLE = instance("whole-4x8-m4")
 SOLVER = {"reason": "solver", "program": "a solver 1.0", "seed": 0, "effort": 1}
 CLAIM = {"reason": "claimed", "program": None, "source": "a paper"}
@@ -328,5 +329,5 @@ def test_only_changed_records_are_verified(
 def test_an_unknown_name_is_answered_with_the_nearest() -> None:
     with refusal("unknown-name", "'even-4x8m4'", "did you mean 'even-4x8-m4'?"):
         instance("even-4x8m4")
-    with refusal("wrong-type"):
-        verify(None, PROBLEM)  # type: ignore[arg-type]
+    with refusal("does-not-fit", "it holds 8 activations on device 0"):
+        record_of(PROBLEM, build("gpipe", 4, 8), by="me", how="by hand")
