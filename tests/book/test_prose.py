@@ -23,7 +23,7 @@ PUBLIC = (
     "hybridlab.plot",
     "hybridlab.course.comparisons",
 )
-PUBLIC += ("hybridlab.widgets", "hybridlab.course.tasks")
+PUBLIC += ("hybridlab.widgets", "hybridlab.course.tasks", "hybridlab.zoo")
 
 
 @in_turn("page", ["CONTRIBUTING.md", "book/api.md", "book/notation.md"])
