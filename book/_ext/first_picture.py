@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 VIEW = "application/vnd.jupyter.widget-view+json"
 FIGURE = """<figure class="first-picture" style="--ratio: {ratio:.3f}">{picture}
-<figcaption>You can change this picture in <a href="#{anchor}">{title}</a>.</figcaption></figure>
+<figcaption>You meet this picture again in <a href="#{anchor}">{title}</a>, where you can change it.</figcaption></figure>
 """
 
 
