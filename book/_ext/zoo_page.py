@@ -18,11 +18,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from gallery.words import counted
 from kept import folder
 from sphinx.errors import ExtensionError
 
 from hybridlab import REGISTRY, Schedule, Timeline, build, simulate, zoo
-from hybridlab.checks import counted
 from hybridlab.widgets import TimelineExplorer
 from hybridlab.widgets.page_data import compact_json
 from hybridlab.widgets.scripts import LAST_LINE, script_of
@@ -44,7 +44,7 @@ CLASSES = {
     "chunks": "two chunks on each device",
     "published": "times that papers have measured, and examples of labs 13 and 17",
 }
-STATES = ("closed", "open", "claimed")
+LENGTHS = {"us": 1, "ms": 1_000, "s": 1_000_000, None: 1}  # of units, by which the table is sorted
 # key -> head, and whether its cells are numbers
 COLUMNS = {
     "name": ("instance", False),
@@ -110,15 +110,14 @@ def row(instance: ZooInstance, record: Record) -> str:
     reason = {"bound": "lower bound", "solver": "solver", "claimed": "not checked"}[proven.reason]
     least, most = memory_range(instance)
     unit = "" if instance.unit == "us" else f" {instance.unit or 'slots'}"
-    sizes = f"{instance.devices}x{instance.microbatches}" + (
-        f"<small>{instance.chunks} chunks, {placement_words(instance)}</small>" if instance.chunks > 1 else ""
-    )
+    chunks = f"<small>{counted(instance.chunks, 'chunk')}</small>" if instance.chunks > 1 else ""
+    length = LENGTHS[instance.unit]
     cells: dict[str, tuple[Any, str]] = {
         "class": (instance.group, instance.group),
-        "size": (instance.operations, sizes),
+        "size": (instance.operations, f"{instance.devices}x{instance.microbatches}{chunks}"),
         "memory": (most, "no limit" if instance.memory is None else f"{most}" if least == most else f"{least} to {most}"),
-        "best": (record.makespan, f"{record.makespan:,}{unit}"),
-        "bound": (record.bound, f"{record.bound:,}{unit}"),
+        "best": (record.makespan * length, f"{record.makespan:,}{unit}"),
+        "bound": (record.bound * length, f"{record.bound:,}{unit}"),
         "gap": (record.gap, f"{record.gap:.1%}" if record.gap else "0"),
         "state": (state, state),
         "found": (found.by, escape(found.by)),
@@ -276,10 +275,10 @@ def is_split(schedule: Schedule) -> bool:
 
 def views() -> str:
     """Return the script with the explorer and the judge of orders, for pages on a server and pages from files alike."""
-    style = TimelineExplorer._css  # anywidget's name for the style sheet of a widget
-    parts = {"explorer": script_of("timeline_explorer.js"), "judge": script_of("zoo_judge.js")}
+    explorer = TimelineExplorer().get_state()
+    parts = {"explorer": explorer["_esm"], "judge": script_of("zoo_answer.js")}
     modules = ", ".join(f"{name}: (() => {{\n{text.removesuffix(LAST_LINE)}return {{ render }};\n}})()" for name, text in parts.items())
-    return f'hybridlabZoo.give("views", {{ style: {json.dumps(style)}, {modules} }});\n'
+    return f'hybridlabZoo.give("views", {{ style: {json.dumps(explorer["_css"])}, {modules} }});\n'
 
 
 def script_for(instance: ZooInstance, record: Record) -> str:

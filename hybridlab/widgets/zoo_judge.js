@@ -4,12 +4,10 @@
 import { figuresOf, timesOf } from "./clock.js";
 import { pipelineOf } from "./orders.js";
 import { judged, readLines, turnText } from "./validation.js";
-import { counted, grouped, make, number } from "./view.js";
+import { counted, grouped, number } from "./view.js";
 
 const LONGEST = 4_000_000; // characters of a text; `hybridlab zoo verify` reads as many bytes
-const MOST_SHOWN = 12; // sentences
 
-const sentenceOf = (text) => `${text[0].toUpperCase()}${text.slice(1)}.`;
 const inWords = (devices) => devices.join(", ");
 
 // ---- an order that can run: is it one for this instance? The sentences are those of the library, in the same order. ----
@@ -76,31 +74,3 @@ export function verdictOn(instance, text) {
   const [code, sentence] = standing(instance, whole);
   return { code, sentence, faults: [], makespan: whole, bubble, peak, orders };
 }
-
-// ---- the answer on a page ----
-
-const REFUSED = "This is not an order for this instance.";
-
-function figures({ makespan, bubble, peak }, { unit, memory }) {
-  const room = memory ? ` (room for ${[...new Set(memory)].length > 1 ? memory.join(", ") : memory[0]})` : "";
-  const held = peak.map(number).join(", ") + room;
-  const time = `${grouped(makespan)}${unit && ` ${unit}`}`;
-  const rows = [["Makespan", time], ["Bubble ratio", bubble.toFixed(3)], ["Peak activations, by device", held]];
-  const row = ([name, value]) => make("tr", {}, make("th", { scope: "row" }, name), make("td", {}, value));
-  return make("table", {}, make("tbody", {}, ...rows.map(row)));
-}
-
-// Writes the verdict on the text of the model into `el`, and sets the trait `verdict` of the model.
-function render({ model, el }) {
-  const instance = model.get("instance");
-  const verdict = verdictOn(instance, model.get("text"));
-  const { code, faults } = verdict;
-  el.dataset.verdict = code;
-  const shown = faults.slice(0, MOST_SHOWN).map((each) => make("li", {}, sentenceOf(each)));
-  if (faults.length > MOST_SHOWN) shown.push(make("li", {}, `And ${faults.length - MOST_SHOWN} more.`));
-  if (faults.length) el.replaceChildren(make("p", {}, make("strong", {}, REFUSED)), make("ul", {}, ...shown));
-  else el.replaceChildren(make("p", {}, make("strong", {}, sentenceOf(verdict.sentence))), figures(verdict, instance));
-  model.set("verdict", verdict);
-}
-
-export default { render };
