@@ -13,7 +13,7 @@
 #   make torch-check    runs these tests alone
 #   make outside        runs the tests that read files beside the repository, in ../shared
 #   make mutants        plants small faults, one at a time, and tells which checks find them (an hour)
-#   make records-check  verifies the records of the zoo that the commit SENT adds or changes, such as SENT=FETCH_HEAD
+#   make records-check  verifies the records of the zoo that the commit SENT changes; without SENT, proves again what a solver has proven
 #   make bench          prints operations per second, and what a page weighs
 #   make labs-refresh   runs the labs again and stores their outputs
 #   make clean          removes .venv, the site and all caches

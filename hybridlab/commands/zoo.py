@@ -144,6 +144,8 @@ def _verified(path: Path, name: str | None, prove: bool) -> tuple[dict[str, Any]
         return vars(verdict) | {"instance": name}, [verdict.sentence]
     sent = zoo.read_record(path)
     known = zoo.record(sent.instance)
+    if prove and sent.proven.reason == "solver":
+        click.echo(f"{path}: our solver proves the bound again, in ten minutes at most", err=True)
     verdict = zoo.verify(sent, zoo.instance(sent.instance), known, prove=prove)
     rows = [_row_of(title, each) for title, each in (("known", known), ("sent", sent))]
     shown = [row | {"gap": f"{row['gap']:.1%}"} for row in rows]
@@ -180,12 +182,13 @@ def solve_instances(
         chosen = [each for each in zoo.instances() if every or not zoo.record(each.name).closed]
     if not chosen:
         raise HybridLabError("name at least one instance, or take --all or --open", "missing-argument")
+    progress = None if len(chosen) == 1 and sys.stderr.isatty() else False  # with several instances, one bar counts them
     rows: list[dict[str, Any]] = []
     code = DONE
     try:
         with progress_on_terminal(len(chosen), "solve") as advance:
             for each in chosen:
-                rows.append(_solved(each, seconds, seed, folder))
+                rows.append(_solved(each, seconds, seed, folder, progress))
                 advance(each.name)
     except KeyboardInterrupt:
         click.echo("interrupted: these are the results so far", err=True)
@@ -198,10 +201,10 @@ def solve_instances(
     return code
 
 
-def _solved(instance: zoo.ZooInstance, seconds: float, seed: int, folder: Path | None) -> dict[str, Any]:
+def _solved(instance: zoo.ZooInstance, seconds: float, seed: int, folder: Path | None, progress: bool | None) -> dict[str, Any]:
     """Return the row of an instance after a search. Write its record into ``folder`` if it is better than the known one."""
     start = time.process_time()
-    found = zoo.solve(instance, seconds, seed)
+    found = zoo.solve(instance, seconds, seed, progress)
     took, makespan, bound = time.process_time() - start, round(found.makespan), proven_bound(instance, found)
     if found.interrupted:
         raise KeyboardInterrupt
