@@ -368,15 +368,15 @@ def test_a_build_knows_five_mistakes_and_can_be_read_by_a_grader(key: str) -> No
 @pytest.mark.slow
 @each_build
 def test_the_worked_solution_passes_the_cases_of_many_seeds(key: str) -> None:
-    assert [seed for seed in range(1, 10) if not BUILDS[key].check(solutions()[key], seed).passed] == []
+    assert [seed for seed in range(1, 5) if not BUILDS[key].check(solutions()[key], seed).passed] == []
 
 
 @pytest.mark.slow
 @each_build
 def test_every_known_mistake_is_refused_as_a_program(key: str) -> None:
+    """The first failed case of each is enough: what is said about all its cases is tested with the listed wrong answers."""
     build = BUILDS[key]
-    codes = {mistake.code: check(key, _with_signature(mistake.result)).code for mistake in build.mistakes}
-    assert "passed" not in codes.values(), codes
+    assert [mistake.code for mistake in build.mistakes if not any(build.codes(_with_signature(mistake.result)))] == []
 
 
 def _with_signature(function: Callable[..., Any]) -> Callable[..., Any]:
