@@ -14,6 +14,7 @@ from hybridlab import zoo
 from hybridlab.commands.shared import FILE, csv_of, table_option, text_table, write_text
 from hybridlab.course.grading.command_line import (
     DONE,
+    EXIT_CODES,
     FAILED,
     INTERRUPTED,
     USAGE,
@@ -123,9 +124,9 @@ def verify_files(files: Sequence[Path], name: str | None, prove: bool, as_json: 
                 row, text = _verified(path, name, prove)
             except HybridLabError as why:
                 row, text = {"code": "refused", "sentence": first_sentence(why)}, [first_sentence(why)]
-                code = USAGE
+                code = max(code, EXIT_CODES.get(why.code or "", USAGE))
             results.append({"file": str(path)} | row)
-            lines += [f"{path}: {text[0]}", *text[1:]]
+            lines += [text[0] if text[0].startswith(str(path)) else f"{path}: {text[0]}", *text[1:]]
             if row["code"] in ("worse", "refused"):
                 code = max(code, FAILED)
             advance(str(path))

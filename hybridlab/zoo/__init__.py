@@ -100,8 +100,9 @@ def _known(name: str) -> str:
     known = _by_name()
     if isinstance(name, str) and name in known:
         return name
-    near = get_close_matches(name[:80] if isinstance(name, str) else "", known, n=1, cutoff=0.0)[0]
-    raise HybridLabError(f"unknown instance {short_repr(name)}: did you mean {near!r}? hybridlab zoo list shows all", "unknown-name")
+    near = get_close_matches(name[:80] if isinstance(name, str) else "", known, n=1, cutoff=0.4)
+    hint = f" did you mean {near[0]!r}?" if near else ""
+    raise HybridLabError(f"unknown instance {short_repr(name)}:{hint} hybridlab zoo list shows all", "unknown-name")
 
 
 def _by_number(name: str) -> list[tuple[bool, int, str]]:
