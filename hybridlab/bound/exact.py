@@ -26,7 +26,7 @@ Result = TypeVar("Result")
 MOST_OPERATIONS = 13_000  # largest number of operations that the solver takes: its model then takes some hundred megabytes
 MOST_TICKS = 10**9  # largest number of ticks in one step, so that sums of several steps fit into the solver's 64-bit numbers
 LARGEST_DENOMINATOR = 10**4  # the largest denominator of a time that is written as a fraction
-WORK_PER_SECOND = 0.25  # the solver's own unit of work: about this much is done in one second on one core
+WORK_PER_SECOND = 0.15  # the solver counts its work in a unit of its own; in one second on one core it does 0.08 to 0.5 of it
 
 
 @dataclass(frozen=True)
@@ -96,26 +96,27 @@ def optimum(schedule: Schedule, costs: Costs, memory: Any = None, *, seconds: fl
     fits = bool((capacity_of(schedule) <= capacity).all())
     if fits and reached(own, bound):
         return Optimum(schedule, own, own, proven=True)
-    ticks = _ticks_per_unit(schedule, costs)
-    start, least = _shortest_starts(_job_shop(schedule, costs, ticks, bound, capacity, fits), seconds, workers)
+    tick = _tick(schedule, costs)
+    start, least_ticks = _shortest_starts(_job_shop(schedule, costs, float(tick), bound, capacity, fits), seconds, workers)
+    least = float(Fraction(least_ticks) * tick)
     if start is None:
         if not fits:
             message = f"no order within this memory was found in {seconds:g} seconds: give more seconds or more memory"
             raise HybridLabError(message, "no-order-found")
-        return Optimum(schedule, own, max(bound, least / ticks), proven=False)
+        return Optimum(schedule, own, max(bound, least), proven=False)
     rows = np.lexsort((start, schedule.device))
     orders = [[schedule.ops[row] for row in rows[schedule.device[rows] == device]] for device in range(schedule.devices)]
     found = Schedule(f"{schedule.name}, shortest order", orders)
     makespan = simulate(found, costs).makespan
     if fits and reached(own, makespan):  # if the found order is not shorter, return the caller's own schedule
         found, makespan = schedule, own
-    proven = reached(makespan, least / ticks)
-    return Optimum(found, makespan, makespan if proven else max(bound, least / ticks), proven)
+    proven = reached(makespan, least)
+    return Optimum(found, makespan, makespan if proven else max(bound, least), proven)
 
 
 @dataclass(frozen=True)
 class _JobShop:
-    """The input of the solver: the operations of ``schedule``. All times are whole numbers of ticks (see :func:`_ticks_per_unit`)."""
+    """The input of the solver: the operations of ``schedule``. All times are whole numbers of ticks (see :func:`_tick`)."""
 
     schedule: Schedule
     duration: Ints  # of each operation, shape (rows,)
@@ -143,21 +144,23 @@ def _refuse_unsolvable(schedule: Schedule, costs: Costs) -> None:
         raise HybridLabError(message, "overlapped-pairs")
 
 
-def _ticks_per_unit(schedule: Schedule, costs: Costs) -> int:
-    """Return the number of ticks in one unit of time. Every time is then a whole number of ticks."""
+def _tick(schedule: Schedule, costs: Costs) -> Fraction:
+    """Return the longest time of which every time is a multiple. The fewer ticks a step has, the quicker is the solver."""
     alone = durations(schedule, costs)
     if not alone.all():
         op = schedule.ops[int(np.flatnonzero(alone == 0)[0])]
         message = f"{op.words} takes the time 0, but the solver needs times above 0: give a short time, such as 0.001"
         raise HybridLabError(message, "too-small")
-    ticks = 1
+    tick = Fraction(0)
     for time in np.unique(np.append(alone, latencies(schedule, costs))).tolist():
         fraction = Fraction(time).limit_denominator(LARGEST_DENOMINATOR)
         if abs(float(fraction) - time) > SAME * time:
             message = f"a time of {time!r} is not a fraction with a denominator up to {LARGEST_DENOMINATOR:,}"
             raise _uncountable(message, "not-a-fraction")
-        ticks = math.lcm(ticks, fraction.denominator)
-    return ticks
+        # the greatest common divisor of both, counted in parts of their common denominator
+        common = math.lcm(tick.denominator, fraction.denominator)
+        tick = Fraction(math.gcd(int(tick * common), int(fraction * common)), common)
+    return tick
 
 
 def _uncountable(message: str, code: str) -> HybridLabError:
@@ -165,12 +168,12 @@ def _uncountable(message: str, code: str) -> HybridLabError:
     return HybridLabError(f"{message}, but the solver calculates with whole numbers: round the costs, for example to two decimals", code)
 
 
-def _job_shop(schedule: Schedule, costs: Costs, ticks: int, bound: float, capacity: Ints, fits: bool) -> _JobShop:
+def _job_shop(schedule: Schedule, costs: Costs, tick: float, bound: float, capacity: Ints, fits: bool) -> _JobShop:
     """Return the input of the solver. ``fits`` says whether the schedule fits into the capacity. If it fits, the search begins with it."""
     latency = latencies(schedule, costs)
 
     def in_ticks(time: Any) -> Ints:
-        rounded: Ints = np.rint(np.asarray(time) * ticks).astype(np.intp)
+        rounded: Ints = np.rint(np.asarray(time) / tick).astype(np.intp)
         return rounded
 
     duration, chains = durations(schedule, costs), chains_of(schedule, costs)
@@ -195,7 +198,7 @@ def _job_shop(schedule: Schedule, costs: Costs, ticks: int, bound: float, capaci
     # Without a schedule that fits, an upper bound is the order that runs one operation at a time, microbatch after microbatch. This order
     # fits into any memory.
     horizon = timeline.makespan if fits else duration.sum() + latency.sum()
-    if horizon * ticks > MOST_TICKS:
+    if horizon / tick > MOST_TICKS:
         raise _uncountable(f"with these costs a step has more than {MOST_TICKS:,} ticks", "too-large")
     return _JobShop(
         schedule,
@@ -207,7 +210,7 @@ def _job_shop(schedule: Schedule, costs: Costs, ticks: int, bound: float, capaci
         alike=[rows for chain in chains for rows in chain.rows],
         known=known,
         hint=in_ticks(timeline.start) if fits else None,
-        least=math.ceil(bound * ticks * (1 - SAME)),
+        least=math.ceil(bound / tick * (1 - SAME)),
         most=int(in_ticks(horizon)),
     )
 
@@ -248,7 +251,9 @@ def _shortest_starts(shop: _JobShop, seconds: float, workers: int) -> tuple[Ints
     solver = cp_model.CpSolver()
     solver.parameters.random_seed = 1  # a fixed seed, so that the same call gives the same order
     solver.parameters.num_workers = workers
-    solver.parameters.interleave_search = True  # the result then does not depend on the speed of the machine and its threads
+    solver.parameters.interleave_search = workers > 1  # the result of several threads then does not depend on their speed
+    # Precedences have tightened the model already. The solver's own preparation took 95 % of the time of a proof and found nothing more.
+    solver.parameters.cp_model_presolve, solver.parameters.linearization_level = False, 0
     solver.parameters.max_deterministic_time = seconds * WORK_PER_SECOND
     # The solver's own handler would end the search at Ctrl-C, but keep the interrupt from the caller.
     solver.parameters.catch_sigint_signal = False
