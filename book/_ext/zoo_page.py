@@ -330,10 +330,11 @@ def add_files(app: Sphinx, pagename: str, *_: object) -> None:
 
 
 def write_static(app: Sphinx, failed: Exception | None) -> None:
-    """Put the files into the site. They are made once for the present sources."""
+    """Put the files into the site. They are made once for the present sources and records."""
     if failed or app.builder.format != "html":
         return
-    made = folder() / f"zoo-{hashlib.sha256(Path(__file__).read_bytes()).hexdigest()[:8]}"
+    sources = [Path(__file__), *sorted((Path(zoo.__file__).parent / "records").glob("*.json"))]
+    made = folder() / f"zoo-{hashlib.sha256(b''.join(path.read_bytes() for path in sources)).hexdigest()[:16]}"
     if not made.exists():
         write_files(made)
     shutil.copytree(made, Path(app.outdir) / "_static/zoo", dirs_exist_ok=True)
