@@ -263,7 +263,7 @@
     const choose = checking(form, table.rows.map((row) => row.id));
 
     const follow = () => {
-      const row = table.rows.find(({ id }) => id === decodeURIComponent(location.hash.slice(1)));
+      const row = table.rows.find(({ id }) => `#${id}` === location.hash);
       table.mark(row?.id);
       if (!row) return;
       if (row.hidden) filter.put(new Map());

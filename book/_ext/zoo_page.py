@@ -337,7 +337,8 @@ def write_static(app: Sphinx, failed: Exception | None) -> None:
     made = folder() / f"zoo-{hashlib.sha256(b''.join(path.read_bytes() for path in sources)).hexdigest()[:16]}"
     if not made.exists():
         write_files(made)
-    shutil.copytree(made, Path(app.outdir) / "_static/zoo", dirs_exist_ok=True)
+    shutil.rmtree(Path(app.outdir) / "_static/zoo", ignore_errors=True)
+    shutil.copytree(made, Path(app.outdir) / "_static/zoo")
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
