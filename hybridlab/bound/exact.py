@@ -254,13 +254,22 @@ def _shortest_starts(shop: _JobShop, seconds: float, workers: int) -> tuple[Ints
     solver.parameters.interleave_search = workers > 1  # the result of several threads then does not depend on their speed
     # Precedences have tightened the model already. The solver's own preparation took 95 % of the time of a proof and found nothing more.
     solver.parameters.cp_model_presolve, solver.parameters.linearization_level = False, 0
-    solver.parameters.max_deterministic_time = seconds * WORK_PER_SECOND
     # The solver's own handler would end the search at Ctrl-C, but keep the interrupt from the caller.
     solver.parameters.catch_sigint_signal = False
-    status = interruptible(lambda: solver.solve(model), solver.stop_search)
-    if status not in (cp_model.OPTIMAL, cp_model.FEASIBLE):
-        return None, float(shop.least)
-    return np.array([solver.value(begin) for begin in start], dtype=np.intp), solver.best_objective_bound
+    solver.parameters.max_deterministic_time = seconds * WORK_PER_SECOND / 2
+    found, least = None, float(shop.least)
+    for from_below in (True, False):  # half of the time goes to a proof from the lower bound upwards, the rest to shorter orders
+        solver.parameters.use_objective_lb_search = from_below
+        status = interruptible(lambda: solver.solve(model), solver.stop_search)
+        if status in (cp_model.OPTIMAL, cp_model.FEASIBLE):
+            found, least = np.array([solver.value(begin) for begin in start], dtype=np.intp), max(least, solver.best_objective_bound)
+            if status == cp_model.OPTIMAL:
+                break
+            model.clear_hints()  # type: ignore[no-untyped-call]
+            for begin, hint in zip(start, found.tolist(), strict=True):
+                model.add_hint(begin, hint)
+            model.add(makespan >= math.ceil(least - SAME))
+    return found, least
 
 
 def interruptible(work: Callable[[], Result], stop: Callable[[], None]) -> Result:
