@@ -1,7 +1,7 @@
 """Mark submissions in tests: one runtime for all tests, workers with all the time they need, and the cells of a lab's own notebook.
 
 No test depends on the speed of the machine: the limits are those of a real class, in seconds of computing time, and right answers need far
-less of it. What never ends is tried under the same limits, and costs a test as much time as it would cost a class.
+less of it. What never ends is tried under limits of computing time, too: attacks under two fifths of those of a class.
 """
 
 import struct

@@ -16,10 +16,12 @@ from grading_worlds import World, cell, cheapest, honest_cells, in_time, lab_spe
 from hybridlab.course.checking.checking import check_with
 from hybridlab.course.grading import marking
 from hybridlab.course.grading.marks import TaskMark
+from hybridlab.course.grading.sandbox import Limits
 from hybridlab.course.grading.session import Session
 
 pytestmark = pytest.mark.needs("bwrap")
 SECRET = "a-secret-of-the-grader"  # noqa: S105 - of the tests
+LIMITS = Limits().with_time(0.4)  # many attacks use all the time of a class, and the honest part, one number, needs nearly none
 MOST_GROWTH = 250_000  # KB by which the grader's memory may grow at most in one attack
 # what is tried in the quick tests: one of each kind
 QUICK = {"copied-cells", "judges-imported", "forged-reply-of-run", "workflow-commands", "exit"}
@@ -102,9 +104,8 @@ def written_files(watched: Path) -> list[Path]:
 
 
 @pytest.mark.parametrize(("lab", "name"), [*cases()])
-def test_an_attack_earns_what_its_honest_part_earns(
-    lab: str, name: str, world: World, said: list[str], listener: Any, watched: Path
-) -> None:
+def test_an_attack_earns_what_its_honest_part_earns(lab: str, name: str, said: list[str], listener: Any, watched: Path) -> None:
+    world = new_world(LIMITS)
     attack, honest = ATTACKS[name], honest_cells(lab)
     cells = attack.cells(lab_spec(lab), honest, listener.port, str(watched))
     assert list(cells) != honest
