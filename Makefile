@@ -55,8 +55,9 @@ QUIETLY = mkdir -p $(VENV)/etc/ipython $(LITE) $(VENV)/share/jupyter/lab/setting
 export OPENBLAS_NUM_THREADS := 1
 # a shell that forbids bytecode would make each of some hundred processes compile all sources again
 unexport PYTHONDONTWRITEBYTECODE
-# a process without work takes tests from another one, so that no long file of tests is left for the end
-UNIT := $(BIN)/python -m pytest -q -n auto --dist worksteal
+# One process more than processors, because a third of the time of these tests is waiting for other processes. A process without work takes
+# tests from another one, so that no long file of tests is left for the end.
+UNIT = $(BIN)/python -m pytest -q -n $$(($$(getconf _NPROCESSORS_ONLN) + 1)) --dist worksteal
 # PyTorch for tests of our schedules in it; on Linux only a build for CPUs, because the other one brings gigabytes of CUDA: pip finds it
 # if its index or PIP_FIND_LINKS has it. Elsewhere every build is for CPUs.
 TORCH := torch==2.13.0$(if $(filter Linux,$(shell uname)),+cpu)
