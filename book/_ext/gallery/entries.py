@@ -20,7 +20,7 @@ DEVICES, MICROBATCHES = 4, 8
 TIMES = {"forward": 1.0, "backward": 2.0}
 WEIGHT_GRADIENT = 1.0  # part of the time of the backward
 COSTS = Costs(**TIMES, weight_share=WEIGHT_GRADIENT / TIMES["backward"], unit=None)
-SOLVER = 8.0  # seconds for each schedule that does not reach its bound: twice what most optima need; V-Half needs more than 40
+SOLVER = 8.0  # seconds for each schedule that does not reach its bound: four times what the slowest needs
 
 
 @dataclass(frozen=True)
