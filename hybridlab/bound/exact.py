@@ -1,4 +1,4 @@
-"""The shortest order of a small schedule. A constraint solver finds the order, and proves that no order is shorter."""
+"""The shortest order of a schedule. A constraint solver finds the order, and proves that no order is shorter."""
 
 import math
 from collections.abc import Callable
