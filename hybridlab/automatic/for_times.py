@@ -1,4 +1,4 @@
-"""The search for a schedule for given times: first the registry, then a greedy scheduler, then local search, then a solver."""
+"""The search for a schedule for given times: the registry, a greedy scheduler, local search, and a solver for parts and for the whole."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -85,10 +85,10 @@ def schedule_for(
 ) -> ScheduleForTimes:
     """Return the schedule with the shortest makespan that the search finds for these times and this memory.
 
-    The search has four parts: (1) it simulates all schedules of the registry that fit; (2) it runs a greedy scheduler, similar to that of
-    Zero Bubble, with up to 240 policies; (3) it improves the best order by local search; (4) if OR-tools is installed, its solver looks for
-    a shorter order or for a proof that none exists. If several orders have the same makespan, the search takes the order with the shortest
-    ``device_span``.
+    The search has five parts: (1) it simulates all schedules of the registry that fit; (2) it runs a greedy scheduler, similar to that of
+    Zero Bubble, with up to 240 policies; (3) it improves the best order by local search; if OR-tools is installed, (4) its solver orders
+    the operations of one window of time after another anew, and (5) it looks for a shorter order of the whole step or for a proof that none
+    exists. If several orders have the same makespan, the search takes the order with the shortest ``device_span``.
 
     The result has one copy of the weights. It is never longer than a schedule of the registry with one copy of the weights, the same number
     of chunks and no more memory; with ``split=False``, than such a schedule that splits no backward. (``summary`` says if the sizes were

@@ -55,7 +55,12 @@ def greedy(problem: OrderProblem, policy: Policy) -> list[Order] | None:
         [line for line in range(size // microbatches) if problem.device[line * microbatches] == device]
         for device in range(template.devices)
     ]
-    most = [(1 + policy.warm_up * (template.devices - 1 - device)) * template.chunks for device in range(template.devices)]
+    # in a loop, a microbatch returns to a device only after it has visited all others, and until then its forwards must go on
+    loop = template.chunks > 1 and template.device_of[0] == template.device_of[template.devices]
+    most = [
+        (1 + policy.warm_up * (template.devices - 1 - device)) * template.chunks + template.devices * loop
+        for device in range(template.devices)
+    ]
     rank = [_rank(line, stages, policy) for line in range(size // microbatches)]
     needed_by = _needed_by(problem)
     chunks_on = [[line for line in lines if line < stages] for lines in lines_on]
@@ -76,7 +81,9 @@ def greedy(problem: OrderProblem, policy: Policy) -> list[Order] | None:
             if done[line] == microbatches or end[problem.source[operation]] < 0:
                 continue
             limited = policy.always or not began[device]
-            if line < stages and ((limited and in_flight[device] >= most[device]) or not _has_room(problem, chunks_on[device], held, line)):
+            if line < stages and (
+                (limited and in_flight[device] >= most[device]) or not _has_room(problem, chunks_on[device], held, line, loop)
+            ):
                 continue
             arrival = end[problem.source[operation]] + problem.delay[operation]
             if arrival > now:
@@ -103,14 +110,17 @@ def greedy(problem: OrderProblem, policy: Policy) -> list[Order] | None:
     return orders if sum(map(len, orders)) == size else None  # without events, devices with remaining operations can never go on
 
 
-def _has_room(problem: OrderProblem, chunks: list[int], held: list[float], stage: int) -> bool:
-    """Return whether the device of a stage has memory for another forward of this stage.
+def _has_room(problem: OrderProblem, chunks: list[int], held: list[float], stage: int, loop: bool) -> bool:
+    """Return whether the device of a stage has memory for another forward of this stage, and the oldest microbatch can always go on.
 
-    A device with several chunks reserves the memory of one activation for each later chunk. So the oldest microbatch can always go on.
-    ``chunks`` has the stages of the device, and ``held`` has the memory that each stage uses.
+    ``chunks`` has the stages of the device, and ``held`` has the memory that each stage uses. In a loop, the first chunk reserves the
+    memory of a whole microbatch. Else a device reserves the memory of one activation for each later chunk.
     """
     # 1e-9 allows for rounding errors in sums of parts of activations
     one, room = 1 / len(chunks), problem.capacity[problem.device[stage * problem.template.microbatches]] + 1e-9
+    if loop:
+        fits = sum(held[each] for each in chunks) + one <= room
+        return fits and (stage != chunks[0] or held[stage] * len(chunks) + 1 <= room)
     taken = one
     for chunk, each in enumerate(chunks):
         taken += held[each]

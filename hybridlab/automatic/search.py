@@ -1,7 +1,8 @@
-"""The steps of the search for a short schedule: the registry, greedy schedulers, local search, and the solver."""
+"""The steps of the search for a short schedule: the registry, greedy schedulers, local search, windows, and the solver."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from importlib.util import find_spec
 from typing import NamedTuple
 
 import numpy as np
@@ -9,6 +10,7 @@ import numpy as np
 from hybridlab.automatic.exchange import exchanges
 from hybridlab.automatic.greedy import greedy, policies
 from hybridlab.automatic.problem import Order, OrderProblem
+from hybridlab.automatic.windows import windows
 from hybridlab.bound import optimum
 from hybridlab.costs import Costs
 from hybridlab.errors import HybridLabError
@@ -24,7 +26,9 @@ OF_ORDERED = 25  # further work of a simulation with messages in order, for each
 START = 6_000_000  # most work for the schedules of the registry, whatever the effort is: about five seconds
 FIRST_POLICIES = 600_000  # work for greedy policies, whatever the effort is: about half a second
 GREEDY = 0.6  # largest share of the effort for further policies
-LOCAL = 0.2  # share of the remaining effort for local search; the solver gets the rest
+LOCAL = 0.2  # share of the remaining effort for local search if OR-tools is there
+WINDOWS = 0.4  # share of the effort that then remains for windows; the solver gets the rest
+OF_WINDOW = WORK // 20, 10  # work of the solver for a window, and further work for each operation of the step
 TRIES = 300  # largest number of attempts of a local search for each operation; further attempts rarely help
 DIGITS = 10  # two makespans count as equal if they agree in this many digits
 REPORTS = 50  # a local search yields about this many states
@@ -115,6 +119,8 @@ class WorkPlan(NamedTuple):
         The number of greedy policies to try.
     attempts : int
         The number of attempts of the local search.
+    windows : int
+        The number of windows that the solver of OR-tools orders anew.
     solver : float
         The effort of the solver, in seconds. With 0 the solver does not run.
     left_out : str
@@ -124,20 +130,24 @@ class WorkPlan(NamedTuple):
     families: tuple[tuple[str, ...], ...]
     policies: tuple[int, ...]
     attempts: int
+    windows: int
     solver: float
     left_out: str
 
     @property
     def steps(self) -> int:
         """The number of steps for a progress bar."""
-        return 1 + sum(map(len, self.families)) + sum(self.policies) + len(self.policies) * (self.attempts + (self.solver > 0))
+        return (
+            1 + sum(map(len, self.families)) + sum(self.policies) + len(self.policies) * (self.attempts + self.windows + (self.solver > 0))
+        )
 
 
 def work_plan(problems: Sequence[OrderProblem], seconds: float, with_solver: bool, messages: str) -> WorkPlan:
     """Return what a search does with an effort of ``seconds``.
 
     The schedules of the registry and the first policies do not depend on the effort, but their work has limits, too. Of the effort, further
-    policies get what they need, up to a share. Then the local search gets a share of the rest, and the solver the remaining effort.
+    policies get what they need, up to a share. Then the local search and the windows each get a share of the rest, and the solver the
+    remaining effort. Without a solver for the whole step, the windows get it; without OR-tools, the local search.
     """
     size, count, effort = problems[0].size, len(problems), seconds * WORK
     ordered = OF_ORDERED * (messages != "free")
@@ -147,13 +157,16 @@ def work_plan(problems: Sequence[OrderProblem], seconds: float, with_solver: boo
     known = len(policies(problems[0]))
     tried = min(known, int(max(FIRST_POLICIES, GREEDY * effort) / count / of_policy / size))
     left = max(0.0, effort - max(0, tried * count * of_policy * size - FIRST_POLICIES))
-    attempts = min(TRIES * size, int(left * (LOCAL if with_solver else 1.0) / size / count) - REPORTS * ordered)
-    attempts = max(0, attempts)
-    solver = (left - (attempts + REPORTS * ordered * (attempts > 0)) * size * count) / WORK / count if with_solver else 0.0
+    installed = find_spec("ortools") is not None
+    attempts = max(0, min(TRIES * size, int(left * (LOCAL if installed else 1.0) / size / count) - REPORTS * ordered))
+    left = max(0.0, left - (attempts + REPORTS * ordered * (attempts > 0)) * size * count) / count
+    of_window = OF_WINDOW[0] + (OF_WINDOW[1] + 2 * ordered) * size
+    windows = int(left * (WINDOWS if with_solver else 1.0) / of_window) if installed else 0
+    solver = (left - windows * of_window) / WORK if with_solver else 0.0
     simulated, all_families = (sum(map(len, each)) for each in (families, fitting))
     left_out = [f"{simulated} of {all_families} schedules of the registry were simulated"] * (simulated < all_families)
     left_out += [f"{tried * count} of {known * count} policies were tried"] * (tried < known)
-    return WorkPlan(tuple(map(tuple, families)), (tried,) * count, attempts, solver, " and ".join(left_out))
+    return WorkPlan(tuple(map(tuple, families)), (tried,) * count, attempts, windows, solver, " and ".join(left_out))
 
 
 def search_steps(
@@ -199,6 +212,15 @@ def search_steps(
                     yield report, state
                     if state.proven(place):
                         break
+    for place, problem in enumerate(problems):
+        if plan.windows and not state.proven(place):
+            last = None
+            for orders in windows(problem, state.found[place].orders, plan.windows):
+                if orders is not last:
+                    state, last = state.better(place, candidate_of(problem, orders, costs, messages)), orders
+                yield 1, state
+                if state.proven(place):
+                    break
     # start with the problem of the lowest bound: its proof can make the other problem unnecessary
     for place in sorted(range(len(problems)), key=lambda each: state.bounds[each]):
         if plan.solver and not state.proven(place):

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
 import pytest
 from cases import in_turn, refusal
 from hypothesis import given
@@ -21,7 +22,11 @@ from shortest import shortest
 from test_bound import makespan, tiny
 
 from hybridlab import Costs, Schedule, UnsupportedSize, build, simulate
+from hybridlab.automatic.for_times import templates_of
+from hybridlab.automatic.problem import problem_of
+from hybridlab.automatic.windows import windows
 from hybridlab.bound import Optimum, exact, lower_bound, optimality_gap, optimum
+from hybridlab.schedule import W
 
 HANAYO = build("hanayo", devices=2, microbatches=4, chunks=2)  # 14.5 at F = 1, B = 2; the best order in its memory takes 14
 UNEQUAL = Costs(forward=1, backward=2)
@@ -41,6 +46,21 @@ def test_it_finds_the_best_of_all_orders(case: tuple[Schedule, Setting, list[flo
     assert sorted(best.schedule.ops) == sorted(schedule.ops), "every operation is there"
     assert best.schedule.device_of == schedule.device_of
     assert simulate(best.schedule, setting.costs()).makespan == best.makespan
+
+
+@examples(30)
+@given(tiny())
+def test_a_window_as_wide_as_the_step_finds_the_best_of_all_orders(case: tuple[Schedule, Setting, list[float] | None]) -> None:
+    """A window shares no rule with the solver of whole steps: it counts memory as the level of a reservoir, and knows no heads."""
+    schedule, setting, memory = case
+    capacity = peaks(nodes(schedule), schedule.chunks) if memory is None else [Fraction(limit) for limit in memory]
+    templates = templates_of(schedule.devices, schedule.microbatches, schedule.chunks, split=bool((schedule.kind == W).any()))
+    template = next(each for each in templates if each.device_of == schedule.device_of)
+    problem = problem_of(template, setting.costs(), np.array(capacity, dtype=float))
+    *_, found = windows(problem, problem.numbers_of(template), 6)
+    assert all(map(problem.fits, found))
+    own = makespan(problem.schedule(found, "found"), setting)
+    assert shortest(schedule, setting, capacity, own) >= own * Fraction(998, 1000), "a window counts times in thousandths of the longest"
 
 
 @in_turn(

@@ -223,7 +223,8 @@ def test_the_work_of_all_parts_is_bounded_by_the_effort(devices: int, microbatch
         registry = (search.OF_REGISTRY + 2 * ordered) * problem.size * sum(map(len, plan.families))
         greedy_work = (search.OF_POLICY + ordered) * problem.size * sum(plan.policies)
         local = (plan.attempts + search.REPORTS * ordered * (plan.attempts > 0)) * problem.size * len(problems)
-        solver = plan.solver * search.WORK * len(problems)
+        of_window = search.OF_WINDOW[0] + (search.OF_WINDOW[1] + 2 * ordered) * problem.size
+        solver = (plan.solver * search.WORK + plan.windows * of_window) * len(problems)
         assert registry <= search.START
         assert greedy_work + local + solver <= search.FIRST_POLICIES + seconds * search.WORK * (1 + 1e-9)
         assert ("policies were tried" in plan.left_out) == (plan.policies[0] < len(policies(problem)))
