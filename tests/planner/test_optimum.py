@@ -14,12 +14,12 @@ from typing import Any
 import numpy as np
 import pytest
 from cases import in_turn, refusal
-from hypothesis import given
+from hypothesis import example, given
 from misuse import COSTS, SCHEDULE, outcome, usual_or_junk
 from oracle import Setting, nodes, peaks
 from profiles import examples
 from shortest import shortest
-from test_bound import makespan, tiny
+from test_bound import LATE, makespan, tiny
 
 from hybridlab import Costs, Schedule, UnsupportedSize, build, simulate
 from hybridlab.automatic.for_times import templates_of
@@ -34,6 +34,7 @@ UNEQUAL = Costs(forward=1, backward=2)
 
 @examples(50)
 @given(tiny())
+@example(LATE)
 def test_it_finds_the_best_of_all_orders(case: tuple[Schedule, Setting, list[float] | None]) -> None:
     schedule, setting, memory = case
     capacity = peaks(nodes(schedule), schedule.chunks) if memory is None else [Fraction(limit) for limit in memory]
