@@ -150,6 +150,12 @@ def test_with_memory_for_one_a_microbatch_waits_for_the_one_before() -> None:
     assert lower_bound(schedule, costs, memory=[2, 5, 5]) < 55
 
 
+def test_precedences_show_what_no_other_bound_shows() -> None:
+    """All orders of this example were tried outside of the tests: the shortest takes 490."""
+    costs = Costs(forward=10, backward=20, weight_share=0.6, p2p=5)
+    assert lower_bound(build("zb-h1", 4, 8), costs, memory=2) == 488
+
+
 def test_more_memory_never_makes_the_bound_higher() -> None:
     for name, chunks in (("1f1b", 1), ("zb-h1", 1), ("interleaved", 2), ("hanayo", 2)):
         schedule, costs = build(name, 4, 8, chunks), Costs(forward=1, backward=2, p2p=1)
