@@ -10,7 +10,7 @@ import numpy as np
 
 from hybridlab.automatic.for_times import NAME, ScheduleForTimes, alive_in, schedule_for, templates_of, with_links, without_pairs
 from hybridlab.automatic.search import OF_ORDERED, START, WORK, rounded
-from hybridlab.bound.analytic import bounds_at, lower_bound
+from hybridlab.bound.analytic import bounds_at
 from hybridlab.bound.chains import beyond, capacity_of, held_by
 from hybridlab.checks import counted, each_of, item_of, one_time, short_repr, whole_number
 from hybridlab.costs import Costs
@@ -530,8 +530,9 @@ class _Times:
         """Return a schedule with its results. If ``bound`` is None, the lower bound is that of the schedule's own operations."""
         timeline = simulate(schedule, self.costs, messages=self.messages)
         if bound is None:
-            bound = float(lower_bound(schedule, self.costs, alive_in(self.memory, schedule, self.held_after)))
-            bound = min(bound, timeline.makespan)  # because rounding can raise a bound above the makespan
+            # without precedences, which would take most of the time of a ranking
+            (highest,) = bounds_at(schedule, self.costs, [capacity_of(schedule, alive_in(self.memory, schedule, self.held_after))])
+            bound = min(float(highest), timeline.makespan)  # because rounding can raise a bound above the makespan
         peak, messages = float(held_by(schedule, self.held_after).max()), int(schedule.messages.sum())
         return Ranked(name, schedule.chunks, schedule, timeline.makespan, bound, peak, timeline.bubble_ratio, messages)
 

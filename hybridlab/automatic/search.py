@@ -28,6 +28,7 @@ FIRST_POLICIES = 600_000  # work for greedy policies, whatever the effort is: ab
 GREEDY = 0.6  # largest share of the effort for further policies
 LOCAL = 0.2  # share of the remaining effort for local search if OR-tools is there
 WINDOWS = 0.4  # share of the effort that then remains for windows; the solver gets the rest
+OF_MODEL = 250  # work of giving a whole step to the solver, for each operation
 OF_WINDOW = WORK // 20, 10  # work of the solver for a window, and further work for each operation of the step
 TRIES = 300  # largest number of attempts of a local search for each operation; further attempts rarely help
 DIGITS = 10  # two makespans count as equal if they agree in this many digits
@@ -162,7 +163,7 @@ def work_plan(problems: Sequence[OrderProblem], seconds: float, with_solver: boo
     left = max(0.0, left - (attempts + REPORTS * ordered * (attempts > 0)) * size * count) / count
     of_window = OF_WINDOW[0] + (OF_WINDOW[1] + 2 * ordered) * size
     windows = int(left * (WINDOWS if with_solver else 1.0) / of_window) if installed else 0
-    solver = (left - windows * of_window) / WORK if with_solver else 0.0
+    solver = max(0.0, left - windows * of_window - OF_MODEL * size) / WORK if with_solver else 0.0
     simulated, all_families = (sum(map(len, each)) for each in (families, fitting))
     left_out = [f"{simulated} of {all_families} schedules of the registry were simulated"] * (simulated < all_families)
     left_out += [f"{tried * count} of {known * count} policies were tried"] * (tried < known)

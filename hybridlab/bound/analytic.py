@@ -15,7 +15,7 @@ from hybridlab.errors import HybridLabError
 from hybridlab.schedule import B, F, Schedule
 from hybridlab.simulation import times_by_place
 
-MOST_ORDERED = 13_000  # largest number of operations, over all settings and capacities, for the bound by precedences: about a second
+MOST_ORDERED = 13_000  # largest number of operations, over all settings, for the bound by precedences: about a second
 SAME = 1e-12  # because of rounding, two times count as equal up to this relative difference
 
 
@@ -87,12 +87,17 @@ def lower_bound(schedule: Schedule, costs: Costs, memory: Any = None) -> Any:
             f"a bound or an optimum is computed from a Schedule and Costs, not from {short_repr(schedule)} and {short_repr(costs)}",
             "wrong-type",
         )
-    (highest,) = bounds_at(schedule, costs, [capacity_of(schedule, memory)])
+    capacity = capacity_of(schedule, memory)
+    (highest,) = bounds_at(schedule, costs, [capacity])
+    if schedule.kind.size * max(1, math.prod(costs.batch)) <= MOST_ORDERED and not _saved_by_pairs(schedule, costs).any():
+        chains = chains_of(schedule, costs)
+        if len(chains) == 1:
+            highest = np.maximum(highest, precedence_bound(chains[0], capacity))
     return highest if costs.batch else float(highest)
 
 
 def bounds_at(schedule: Schedule, costs: Costs, capacities: Sequence[Ints]) -> list[Floats]:
-    """Return the lower bound for each of several capacities of the devices. Most of the work is done once for all of them.
+    """Return the lower bound without precedences for each of several capacities. Most of the work is done once for all of them.
 
     Each capacity is an array of shape (devices,) as :func:`capacity_of` gives it. Each bound has the shape (settings...).
     """
@@ -105,15 +110,12 @@ def bounds_at(schedule: Schedule, costs: Costs, capacities: Sequence[Ints]) -> l
         counts = [chain.microbatches for chain in chains]
         of_devices = [(sets.least + sets.work).max(axis=0) for sets in _operation_sets(chains, counts, saved)]
     of_all = [_chain_bound(chains), *of_devices]
-    few = schedule.kind.size * max(1, math.prod(costs.batch)) * len(capacities) <= MOST_ORDERED
     highest = []
     for capacity in capacities:
         bounds = [*of_all, _area_bound(schedule, chains, capacity)]
         for chain, of_one in zip(chains, sets_of_one, strict=True):
             full_stages = (stage for stage in range(schedule.stages) if _generations(chain, stage, capacity)[0])
             bounds += [_full_device_bound(chain, stage, of_one, capacity) for stage in full_stages]
-        if few and len(chains) == 1 and not saved.any():
-            bounds.append(precedence_bound(chains[0], capacity))
         highest.append(np.max(bounds, axis=0))
     return highest
 

@@ -174,20 +174,26 @@ def _heads(chain: Chain, order: Sequence[int], arcs: Sequence[Arc], shifts: Ints
     into: list[list[Arc]] = [[] for _ in range(positions)]
     for arc in arcs:
         into[arc.after].append(arc)
-    beside = [np.flatnonzero(chain.device == device) for device in chain.device]  # the positions on the same device
-    times = [np.repeat(chain.duration[each], microbatches).reshape(-1, microbatches) for each in beside]
-    number = np.arange(microbatches)
+    beside = [np.flatnonzero(chain.device == device).tolist() for device in chain.device]  # the positions on the same device
+    precede = [[(other, int(shifts[other, position])) for other in beside[position]] for position in range(positions)]
+    at_most = [0.0] * positions  # no earlier than the end of the work that must precede the last operation of this position
     for microbatch in range(microbatches):
         for position in order:
             begin = 0.0
             for before, _, shift, delay in into[position]:
                 if shift <= microbatch:
                     begin = max(begin, head[before, microbatch - shift] + duration[before] + delay)
-            others = beside[position]
-            precede = number <= microbatch - shifts[others, position][:, None]
-            heads = head[others][precede]
-            if heads.size:
+            end = at_most[position]
+            for other, shift in precede[position]:  # one more operation of each position
+                if shift <= microbatch:
+                    end = max(end, head[other, microbatch - shift]) + duration[other]
+            if end > begin:  # so the work that must precede the operation may end later than the longest path
+                counts = [(other, max(0, microbatch - shift + 1)) for other, shift in precede[position]]
+                heads = np.concatenate([head[other, :count] for other, count in counts])
                 latest_first = np.argsort(-heads)
-                begin = max(begin, float((heads[latest_first] + np.cumsum(times[position][precede][latest_first])).max()))
+                times = np.repeat([duration[other] for other, _ in counts], [count for _, count in counts])
+                end = float((heads[latest_first] + np.cumsum(times[latest_first])).max())
+                begin = max(begin, end)
+            at_most[position] = end
             head[position, microbatch] = begin
     return head
