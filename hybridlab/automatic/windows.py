@@ -6,7 +6,7 @@ from itertools import pairwise
 from typing import Any
 
 from hybridlab.automatic.problem import SAME, Order, OrderProblem, Times
-from hybridlab.bound.exact import interruptible
+from hybridlab.bound.solver import new_model, solution_of
 from hybridlab.errors import HybridLabError
 
 WIDTHS = (8, 16, 24, 32)  # operations of a window on the device that has the most
@@ -64,8 +64,6 @@ def _window(
 
     ``bounds`` has for each device the places of the first operation in the window and of the first one after it.
     """
-    from ortools.sat.python import cp_model
-
     inside = {operation for order, (first, after) in zip(orders, bounds, strict=True) for operation in order[first:after]}
     tails = _tails_after(problem, orders, bounds, inside)
     unit = LONGEST / max(problem.duration)
@@ -85,7 +83,7 @@ def _window(
             numbers[operation] //= divisor
     most = round(max(end) * unit / divisor) + len(inside)  # rounding may lengthen a path by a tick for each operation
 
-    model = cp_model.CpModel()
+    model = new_model()
     begin = {operation: model.new_int_var(heads[operation], most, "") for operation in inside}
     makespan = model.new_int_var(0, most, "")
     for operation in inside:
@@ -105,15 +103,10 @@ def _window(
                 model.add(begin[next_one] >= begin[one] + count[one])
         _limit_memory(model, problem, order[:first], free, begin, count)
     model.minimize(makespan)
-    solver = cp_model.CpSolver()
-    solver.parameters.random_seed, solver.parameters.num_workers = seed, 1
-    solver.parameters.cp_model_presolve, solver.parameters.linearization_level = False, 0
-    solver.parameters.max_deterministic_time = WORK_OF_WINDOW
-    solver.parameters.catch_sigint_signal = False
-    status = interruptible(lambda: solver.solve(model), solver.stop_search)
-    if status not in (cp_model.OPTIMAL, cp_model.FEASIBLE):
+    solution = solution_of(model, list(begin.values()), WORK_OF_WINDOW, seed=seed)
+    if solution is None:
         return None
-    at = {operation: solver.value(begin[operation]) for operation in inside}
+    at = dict(zip(begin, solution.values, strict=True))
     return [
         order[:first] + sorted(order[first:after], key=at.__getitem__) + order[after:]
         for order, (first, after) in zip(orders, bounds, strict=True)

@@ -1,13 +1,10 @@
 """The shortest order of a schedule. A constraint solver finds the order, and proves that no order is shorter."""
 
 import math
-from collections.abc import Callable
-from concurrent.futures import Future
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
-from threading import Thread
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
@@ -15,13 +12,12 @@ from hybridlab.arrays import Ints
 from hybridlab.bound.analytic import SAME, lower_bound, reached
 from hybridlab.bound.chains import Chain, capacity_of, chains_of
 from hybridlab.bound.precedence import precedences_of
+from hybridlab.bound.solver import new_model, solution_of
 from hybridlab.checks import one_time, whole_number
 from hybridlab.costs import Costs
 from hybridlab.errors import HybridLabError, UnsupportedSize
 from hybridlab.schedule import B, F, I, Schedule, W
 from hybridlab.simulation import durations, latencies, simulate
-
-Result = TypeVar("Result")
 
 MOST_OPERATIONS = 13_000  # largest number of operations that the solver takes: its model then takes some hundred megabytes
 MOST_TICKS = 10**9  # largest number of ticks in one step, so that sums of several steps fit into the solver's 64-bit numbers
@@ -223,13 +219,8 @@ def _shortest_starts(shop: _JobShop, seconds: float, workers: int) -> tuple[Ints
     to the microbatches in increasing order. Every operation still comes after its input. Every device is busy in the same intervals and
     holds as many activations as before.
     """
-    try:
-        from ortools.sat.python import cp_model
-    except ImportError:
-        message = "the search for the shortest order needs OR-tools, which is not installed: pip install 'hybridlab[solver]'"
-        raise HybridLabError(message, "not-installed") from None
     schedule, duration = shop.schedule, shop.duration.tolist()
-    model = cp_model.CpModel()
+    model = new_model()
     latest = (shop.most - shop.tail - shop.duration).tolist()
     start = [model.new_int_var(*domain, "") for domain in zip(shop.head.tolist(), latest, strict=True)]
     end = [begin + time for begin, time in zip(start, duration, strict=True)]
@@ -248,54 +239,19 @@ def _shortest_starts(shop: _JobShop, seconds: float, workers: int) -> tuple[Ints
         model.add_no_overlap([model.new_fixed_size_interval_var(start[row], duration[row], "") for row in on_device])
     _limit_memory(model, shop, start, end)
     model.minimize(makespan)
-    solver = cp_model.CpSolver()
-    solver.parameters.random_seed = 1  # a fixed seed, so that the same call gives the same order
-    solver.parameters.num_workers = workers
-    solver.parameters.interleave_search = workers > 1  # the result of several threads then does not depend on their speed
-    # Precedences have tightened the model already. The solver's own preparation took 95 % of the time of a proof and found nothing more.
-    solver.parameters.cp_model_presolve, solver.parameters.linearization_level = False, 0
-    # The solver's own handler would end the search at Ctrl-C, but keep the interrupt from the caller.
-    solver.parameters.catch_sigint_signal = False
-    solver.parameters.max_deterministic_time = seconds * WORK_PER_SECOND / 2
     found, least = None, float(shop.least)
     for from_below in (True, False):  # half of the time goes to a proof from the lower bound upwards, the rest to shorter orders
-        solver.parameters.use_objective_lb_search = from_below
-        status = interruptible(lambda: solver.solve(model), solver.stop_search)
-        if status in (cp_model.OPTIMAL, cp_model.FEASIBLE):
-            found, least = np.array([solver.value(begin) for begin in start], dtype=np.intp), max(least, solver.best_objective_bound)
-            if status == cp_model.OPTIMAL:
-                break
-            model.clear_hints()  # type: ignore[no-untyped-call]
-            for begin, hint in zip(start, found.tolist(), strict=True):
-                model.add_hint(begin, hint)
-            model.add(makespan >= math.ceil(least - SAME))
+        solution = solution_of(model, start, seconds * WORK_PER_SECOND / 2, workers=workers, from_below=from_below)
+        if solution is None:
+            continue
+        found, least = np.array(solution.values, dtype=np.intp), max(least, solution.bound)
+        if solution.proven:
+            break
+        model.clear_hints()
+        for begin, hint in zip(start, solution.values, strict=True):
+            model.add_hint(begin, hint)
+        model.add(makespan >= math.ceil(least - SAME))
     return found, least
-
-
-def interruptible(work: Callable[[], Result], stop: Callable[[], None]) -> Result:
-    """Return the result of ``work``, which runs in a thread. Call ``stop`` if an interrupt (Ctrl-C) or another signal ends the waiting.
-
-    Python handles signals only between two of its own instructions. So work outside of Python would keep an interrupt waiting.
-    """
-    running: Future[Result] = Future()
-
-    def run() -> None:
-        try:
-            running.set_result(work())
-        except BaseException as why:  # the caller gets every error
-            running.set_exception(why)
-
-    thread = Thread(target=run, daemon=True)
-    try:
-        thread.start()
-        while thread.is_alive():
-            thread.join(0.2)  # not longer: a signal that comes just before a wait begins does not end this wait
-        return running.result()
-    except BaseException:
-        while thread.is_alive():  # several times, because ``stop`` does nothing before the work has begun
-            stop()
-            thread.join(0.05)
-        raise
 
 
 def _limit_memory(model: Any, shop: _JobShop, start: list[Any], end: list[Any]) -> None:

@@ -25,7 +25,7 @@ from hybridlab import Costs, Schedule, UnsupportedSize, build, simulate
 from hybridlab.automatic.for_times import templates_of
 from hybridlab.automatic.problem import problem_of
 from hybridlab.automatic.windows import windows
-from hybridlab.bound import Optimum, exact, lower_bound, optimality_gap, optimum
+from hybridlab.bound import Optimum, lower_bound, optimality_gap, optimum, solver
 from hybridlab.schedule import W
 
 HANAYO = build("hanayo", devices=2, microbatches=4, chunks=2)  # 14.5 at F = 1, B = 2; the best order in its memory takes 14
@@ -119,9 +119,9 @@ def test_an_interrupt_ends_the_solver_at_once_and_reaches_the_caller() -> None:
         return stopped.wait()
 
     with pytest.raises(KeyboardInterrupt):
-        exact.interruptible(work, stopped.set)
+        solver.interruptible(work, stopped.set)
     assert stopped.is_set()
-    assert exact.interruptible(lambda: 3, stopped.clear) == 3
+    assert solver.interruptible(lambda: 3, stopped.clear) == 3
     assert stopped.is_set(), "work that ends by itself is not stopped"
 
 
