@@ -17,6 +17,7 @@ from shortest import shortest
 from strategies import batches, legal_orders, links, one_by_one, settings_of, sizes
 
 from hybridlab import REGISTRY, Costs, Schedule, build, formulas
+from hybridlab.automatic.for_times import templates_of
 from hybridlab.bound import lower_bound, optimality_gap
 
 ROUNDING = 1 + 1e-12
@@ -57,7 +58,7 @@ def tiny(draw: st.DrawFn) -> tuple[Schedule, Setting, list[float] | None]:
 
 # The second chunk of a device can free its activations late: an order then takes 67, not 68 as it would if it freed them in turn.
 LATE = (
-    in_two(build("interleaved", 2, 2, 2)),
+    templates_of(2, 2, 2)[0],
     Setting((2.0, 4.0, 4.0, 2.0), (2.0, 2.0, 16.0, 4.0), (0.5, 0.5, 0.75, 0.75), 1.0, per="stage"),
     [1.0, 1.5],
 )

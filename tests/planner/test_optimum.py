@@ -108,6 +108,10 @@ def test_with_too_little_time_it_says_what_it_knows() -> None:
     assert not best.proven
     assert best.bound < best.makespan <= simulate(schedule, costs).makespan == 39
     assert best.bound <= 34, "the optimum, proven in some seconds"
+    schedule, costs = build("zb-h1", 4, 12), Costs(forward=[3, 4, 5, 7], backward=[9, 8, 11, 10], p2p=1)
+    found = optimum(schedule, costs, memory=3, seconds=0.5)
+    assert not found.proven, "an order was found, but no proof"
+    assert lower_bound(schedule, costs, memory=3) < found.bound <= 228 <= found.makespan, "the optimum is 228"
 
 
 def test_an_interrupt_ends_the_solver_at_once_and_reaches_the_caller() -> None:
