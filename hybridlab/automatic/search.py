@@ -26,10 +26,11 @@ OF_ORDERED = 25  # further work of a simulation with messages in order, for each
 START = 6_000_000  # most work for the schedules of the registry, whatever the effort is: about five seconds
 FIRST_POLICIES = 600_000  # work for greedy policies, whatever the effort is: about half a second
 GREEDY = 0.6  # largest share of the effort for further policies
-LOCAL = 0.2  # share of the remaining effort for local search if OR-tools is there
-WINDOWS = 0.4  # share of the effort that then remains for windows; the solver gets the rest
+LOCAL = 0.3  # share of the remaining effort for local search if OR-tools is there
+WINDOWS = 0.25  # share of the effort that then remains for windows; the solver gets the rest
 OF_MODEL = 250  # work of giving a whole step to the solver, for each operation
 OF_WINDOW = WORK // 20, 10  # work of the solver for a window, and further work for each operation of the step
+RESTARTS = 3  # local searches that share the attempts: one alone can end at a bad place
 TRIES = 300  # largest number of attempts of a local search for each operation; further attempts rarely help
 DIGITS = 10  # two makespans count as equal if they agree in this many digits
 REPORTS = 50  # a local search yields about this many states
@@ -206,7 +207,7 @@ def search_steps(
     for place, problem in enumerate(problems):
         if plan.attempts and not state.proven(place):
             report, last = -(-plan.attempts // REPORTS), None
-            for number, orders in enumerate(exchanges(problem, state.found[place].orders, plan.attempts, seed), start=1):
+            for number, orders in enumerate(_local(problem, state.found[place].orders, plan.attempts, seed), start=1):
                 if number % report == 0 or number == plan.attempts:
                     if orders is not last:  # the local search yields the same list until it has found a shorter order
                         state, last = state.better(place, candidate_of(problem, orders, costs, messages)), orders
@@ -227,6 +228,20 @@ def search_steps(
         if plan.solver and not state.proven(place):
             state = ask_solver(state, place, problems[place], costs, plan.solver, messages)
             yield 1, state
+
+
+def _local(problem: OrderProblem, orders: list[Order], attempts: int, seed: int) -> Iterator[list[Order]]:
+    """Yield the best orders of several local searches after each attempt. Each begins with the same orders, and has a seed of its own."""
+    best, shortest = orders, float("inf")
+    for again in range(RESTARTS):
+        share = attempts * (again + 1) // RESTARTS - attempts * again // RESTARTS
+        last = None
+        for found in exchanges(problem, orders, share, seed + again):
+            if found is not last:
+                last, ran = found, problem.run(found)
+                if ran and max(ran[1]) < shortest:
+                    best, shortest = found, max(ran[1])
+            yield best
 
 
 def _families(problem: OrderProblem) -> list[str]:

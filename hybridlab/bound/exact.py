@@ -22,7 +22,7 @@ from hybridlab.simulation import durations, latencies, simulate
 MOST_OPERATIONS = 13_000  # largest number of operations that the solver takes: its model then takes some hundred megabytes
 MOST_TICKS = 10**9  # largest number of ticks in one step, so that sums of several steps fit into the solver's 64-bit numbers
 LARGEST_DENOMINATOR = 10**4  # the largest denominator of a time that is written as a fraction
-WORK_PER_SECOND = 0.15  # the solver counts its work in a unit of its own; in one second on one core it does 0.08 to 0.5 of it
+WORK_PER_SECOND = 0.3  # the solver counts its work in a unit of its own; in one second on one core it does 0.1 to 0.6 of it
 
 
 @dataclass(frozen=True)
@@ -241,16 +241,17 @@ def _shortest_starts(shop: _JobShop, seconds: float, workers: int) -> tuple[Ints
     model.minimize(makespan)
     found, least = None, float(shop.least)
     for from_below in (True, False):  # half of the time goes to a proof from the lower bound upwards, the rest to shorter orders
-        solution = solution_of(model, start, seconds * WORK_PER_SECOND / 2, workers=workers, from_below=from_below)
+        solution = solution_of(model, [*start, makespan], seconds * WORK_PER_SECOND / 2, workers=workers, from_below=from_below)
         if solution is None:
             continue
-        found, least = np.array(solution.values, dtype=np.intp), max(least, solution.bound)
+        *starts, shortest = solution.values
+        found, least = np.array(starts, dtype=np.intp), max(least, solution.bound)
         if solution.proven:
             break
         model.clear_hints()
-        for begin, hint in zip(start, solution.values, strict=True):
+        for begin, hint in zip(start, starts, strict=True):
             model.add_hint(begin, hint)
-        model.add(makespan >= math.ceil(least - SAME))
+        model.add_linear_constraint(makespan, math.ceil(least - SAME), shortest)
     return found, least
 
 
