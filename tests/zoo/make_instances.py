@@ -69,9 +69,9 @@ def whole() -> Iterator[Fields]:
 def uneven() -> Iterator[Fields]:
     """Heavy ends (an embedding and a head), one slow device, or a memory for each device, which falls from the first to the last."""
     for sizes, kind, memory in (
-        ((3, 6), "ends", 3), ((4, 8), "ends", 2), ((4, 8), "ends", 4), ((4, 8), "slow", 4), ((4, 16), "slow", 4), ((8, 16), "ends", 8),
+        ((4, 8), "ends", 2), ((4, 8), "slow", 4), ((4, 16), "slow", 4), ((8, 16), "ends", 8),
         ((8, 16), "slow", 8), ((8, 24), "ends", 4), ((8, 24), "slow", 4), ((8, 32), "ends", 4), ((8, 32), "slow", 6), ((16, 32), "ends", 8),
-        ((16, 32), "slow", 8),
+        ((16, 32), "slow", 8), ((12, 36), "ends", 6), ((16, 64), "slow", 8),
     ):  # fmt: skip
         yield sized("uneven", sizes, memory, kind, **_uneven_times(sizes[0], kind))
     for sizes, most in (((4, 8), 4), ((8, 16), 8), ((8, 24), 6), ((8, 32), 5), ((16, 64), 10)):
@@ -101,10 +101,11 @@ def _uneven_times(devices: int, kind: str) -> Fields:
 def chunks() -> Iterator[Fields]:
     """Two chunks on each device."""
     for sizes, placement, memory in (
-        ((2, 4), "loop", 2), ((2, 4), "v", 2), ((4, 8), "loop", 2), ((4, 8), "v", 2), ((4, 8), "loop", 4), ((4, 8), "v", 4),
+        ((4, 8), "loop", 2), ((4, 8), "v", 2), ((4, 8), "loop", 4), ((4, 8), "v", 4),
         ((6, 12), "any", 6), ((8, 16), "loop", 8), ((8, 16), "v", 8), ((8, 24), "any", 8),
         ((6, 12), "loop", 3), ((6, 12), "v", 3), ((6, 12), "any", 3), ((6, 18), "v", 3), ((8, 16), "loop", 4), ((8, 16), "v", 4),
-        ((8, 24), "loop", 4), ((8, 24), "v", 4), ((8, 32), "v", 4), ((16, 32), "v", 8),
+        ((8, 24), "loop", 4), ((8, 24), "v", 4), ((8, 32), "v", 4), ((12, 36), "v", 6), ((16, 32), "loop", 8),
+        ((16, 32), "v", 8),
     ):  # fmt: skip
         yield sized("chunks", sizes, memory, placement, chunks=2, placement=placement)
 
