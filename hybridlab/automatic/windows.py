@@ -65,7 +65,7 @@ def _window(
     ``bounds`` has for each device the places of the first operation in the window and of the first one after it.
     """
     inside = {operation for order, (first, after) in zip(orders, bounds, strict=True) for operation in order[first:after]}
-    tails = _tails_after(problem, orders, bounds, inside)
+    tails = _tails_after(problem, orders, bounds, start)
     unit = LONGEST / max(problem.duration)
     count = {operation: round(problem.duration[operation] * unit) for operation in inside}
     gaps = {operation: round(problem.delay[operation] * unit) for operation in inside if problem.source[operation] in inside}
@@ -113,16 +113,14 @@ def _window(
     ]
 
 
-def _tails_after(problem: OrderProblem, orders: Sequence[Order], bounds: Sequence[tuple[int, int]], inside: set[int]) -> Times:
+def _tails_after(problem: OrderProblem, orders: Sequence[Order], bounds: Sequence[tuple[int, int]], start: Times) -> Times:
     """Return for each operation the time from its end to the end of the step that the operations after the window take at least."""
     after = [order[last:] for order, (_, last) in zip(orders, bounds, strict=True)]
     tail = [0.0] * (problem.size + 1)  # the last entry is "no operation"
     waits: dict[int, int] = {}  # operation -> the one before it on its device
     for order in after:
         waits.update((later, earlier) for earlier, later in pairwise(order))
-    ran = problem.run(orders)
-    starts = ran[0] if ran else []
-    for operation in sorted((each for order in after for each in order), key=starts.__getitem__, reverse=True):
+    for operation in sorted((each for order in after for each in order), key=start.__getitem__, reverse=True):
         rest = problem.duration[operation] + tail[operation]
         given = problem.source[operation]
         tail[given] = max(tail[given], problem.delay[operation] + rest)

@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from hybridlab.automatic import rank, schedule_for
+from hybridlab.automatic.for_times import PLACEMENTS
 from hybridlab.commands.shared import (
     FILE,
     about_timeline,
@@ -141,12 +142,19 @@ def rank_times(
     ),
 )
 @click.option("--chunks", type=click.IntRange(1, 2), default=1, show_default=True, help="Model chunks on each device.")
+@click.option(
+    "--placement",
+    type=click.Choice(PLACEMENTS),
+    default="any",
+    show_default=True,
+    help="How two chunks lie on the devices: twice in the same direction (loop), there and back (v), or what is shorter.",
+)
 @split_option
 @orders_option
 @trace_option
 @of_times
 def schedule_times(
-    costs: Costs, sizes: dict[str, Any], chunks: int, split: bool, orders: Path | None, trace: Path | None, as_json: bool
+    costs: Costs, sizes: dict[str, Any], chunks: int, placement: str, split: bool, orders: Path | None, trace: Path | None, as_json: bool
 ) -> int:
     """Make a schedule for the measured times in the CSV file TIMES, and print the order of each device.
 
@@ -154,7 +162,7 @@ def schedule_times(
 
     Press Ctrl-C to end the search. The command then prints and writes the best schedule that it has found.
     """
-    found = schedule_for(costs, **sizes, chunks=chunks, split=split)
+    found = schedule_for(costs, **sizes, chunks=chunks, placement=placement, split=split)
     timeline = simulate(found, costs, messages=sizes["messages"])
     results = {"orders": str(found).splitlines(), "bound": found.bound, "proven": found.proven, "summary": found.summary}
     print_results(about_timeline(timeline) | results, str(found), as_json)
