@@ -67,7 +67,8 @@ def _window(
     inside = {operation for order, (first, after) in zip(orders, bounds, strict=True) for operation in order[first:after]}
     tails = _tails_after(problem, orders, bounds, start)
     unit = LONGEST / max(problem.duration)
-    count = {operation: round(problem.duration[operation] * unit) for operation in inside}
+    # at least one tick, because operations without time could come in any order
+    count = {operation: max(1, round(problem.duration[operation] * unit)) for operation in inside}
     gaps = {operation: round(problem.delay[operation] * unit) for operation in inside if problem.source[operation] in inside}
     heads: dict[int, int] = {}
     for order, (first, after) in zip(orders, bounds, strict=True):

@@ -65,7 +65,7 @@ def test_in_three_puzzles_every_schedule_of_the_registry_is_longer_than_the_opti
     for name in LARGER:
         assert fitting(PUZZLES[name]).keys() >= {"1f1b", "zb-h1"}
         assert min(fitting(PUZZLES[name]).values()) > PUZZLES[name].optimum
-        assert lower_bound(template(PUZZLES[name]), PUZZLES[name].costs, PUZZLES[name].memory) < PUZZLES[name].optimum
+        assert lower_bound(template(PUZZLES[name]), PUZZLES[name].costs, PUZZLES[name].memory) <= PUZZLES[name].optimum
 
 
 @every_puzzle
