@@ -40,6 +40,7 @@ THEME = {
 }
 LINES = {style.colour.lower(): f"light-dark({style.colour}, {style.on_dark})" for style in map(line_style, range(6))} | THEME
 DIGITS, NUMBERS = re.compile(r"\d+\.\d{3,}"), {"d", "x", "y", "transform", "width", "height"}
+RECTANGLE = re.compile(r"M (\S+) (\S+) L (\S+) \2 L \3 (\S+) L \1 \4 z")
 REFERENCE = re.compile(r"url\(#([^)]+)\)")
 # on a phone the whole figure is shown first, and this makes it as wide as on other screens
 ENLARGE = '<label class="enlarge"><input type="checkbox" /> Enlarge the figure</label>'
@@ -125,10 +126,12 @@ def rename(root: ET.Element, prefix: str) -> None:
 
 
 def shorten(root: ET.Element) -> None:
-    """Remove digits, white space and groups without attributes, none of which a reader can see."""
+    """Remove digits, white space, groups without attributes and repeated coordinates of rectangles, none of which a reader can see."""
     for each in root.iter():
         for key in NUMBERS & set(each.attrib):
             each.set(key, DIGITS.sub(lambda found: f"{float(found[0]):.2f}".rstrip("0").rstrip("."), " ".join(each.attrib[key].split())))
+        if "d" in each.attrib:
+            each.set("d", RECTANGLE.sub(r"M\1 \2H\3V\4H\1z", each.attrib["d"]))
         each.tail = None
         if each.tag != TEXT:
             each.text = None
