@@ -67,7 +67,7 @@ def _window(
     inside = {operation for order, (first, after) in zip(orders, bounds, strict=True) for operation in order[first:after]}
     tails = _tails_after(problem, orders, bounds, start)
     unit = LONGEST / max(problem.duration)
-    # at least one tick, because operations without time could come in any order
+    # at least one tick: operations that start and end at the same tick could come out in any order
     count = {operation: max(1, round(problem.duration[operation] * unit)) for operation in inside}
     gaps = {operation: round(problem.delay[operation] * unit) for operation in inside if problem.source[operation] in inside}
     heads: dict[int, int] = {}

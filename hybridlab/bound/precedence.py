@@ -140,7 +140,8 @@ def _memory_arcs(chain: Chain, capacity: Ints) -> list[Arc]:
         room = int(capacity[device]) - 1
         for place, stage in enumerate(chunks):
             for other, released in enumerate(chunks):
-                # how many microbatches less than j have left: ``early`` of the chunks up to ``other`` have begun one more
+                # ``count`` chunks up to ``other`` hold activations, and ``early`` of them have started one forward more than j. Let j - y
+                # be the backwards of ``other`` that have ended. The loop finds the largest y for which the activations fit.
                 early, count = min(other + 1, place), min(other, place) + 1
                 less = next(y for y in range(room, -2, -1) if early * max(0, y + 1) + (count - early) * max(0, y) <= room)
                 arcs.append(Arc(2 * stages - 1 - released, stage, less + 1, 0.0))
