@@ -42,8 +42,8 @@ def lower_bound(schedule: Schedule, costs: Costs, memory: Any = None) -> Any:
       room for P activations of one stage starts forward j after it has freed activation j - P. With these precedences, the
       head and the tail of an operation are the longest paths before and after it, and they include all work of its device that must come
       before or after it. The bound is the largest sum, over all sets of operations of a device, of smallest head, work and smallest
-      tail. It takes up to 0.1 milliseconds for each operation. It is left out for more than 13,000 operations (times the settings), for schedules with two copies of the weights,
-      for times that differ from microbatch to microbatch, and for overlapped pairs.
+      tail. It takes up to 0.1 milliseconds for each operation. It is left out for more than 13,000 operations (times the settings), for
+      schedules with two copies of the weights, for times that differ from microbatch to microbatch, and for overlapped pairs.
 
     Rounding can change the last digits of the bound.
 
