@@ -37,7 +37,6 @@ def lower_bound(schedule: Schedule, costs: Costs, memory: Any = None) -> Any:
       kP + 1 cannot start before k lifetimes have passed. After that time, the remaining microbatches still have to run.
     - Area: plot the number of activations on a device against time. The area below the curve is the sum of all lifetimes. The curve is
       never higher than P, and each operation raises or lowers it by at most one.
-
     - Precedence: in one of the shortest orders, the microbatches of every stage and kind come in increasing order. There, a device with
       room for P activations of one stage starts forward j after it has freed activation j - P. With these precedences, the
       head and the tail of an operation are the longest paths before and after it, and they include all work of its device that must come
