@@ -119,7 +119,7 @@ def row(instance: ZooInstance, record: Record) -> str:
         "best": (record.makespan * length, f"{record.makespan:,}{unit}"),
         "bound": (record.bound * length, f"{record.bound:,}{unit}"),
         "gap": (record.gap, f"{record.gap:.1%}" if record.gap else "0"),
-        "state": (state, state),
+        "state": (state, f"{state}, {record.difficulty}" if record.closed else state),
         "found": (found.by, escape(found.by)),
         "proven": (proven.by, escape(f"{proven.by}, {reason}")),
     }

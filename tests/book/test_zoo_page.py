@@ -71,7 +71,9 @@ def test_the_table_has_the_numbers_of_the_stored_files(page: str) -> None:
         more = record["makespan"] / record["bound"] - 1
         assert float(gap.rstrip("%")) == pytest.approx(100 * more, abs=0.0501)
         claimed = record["proven"]["reason"] == "claimed"
-        assert state == ("claimed" if claimed else "open" if more else "closed")
+        effort = record["proven"]["effort"]
+        proof = "at once" if effort is None else "easy" if effort <= 10 else "hard"
+        assert state == ("claimed" if claimed else "open" if more else f"closed, {proof}")
         assert (found, proven.split(", ")[0]) == (record["found"]["by"], record["proven"]["by"])
         still_open += state == "open"
     assert f"{still_open} problems are open" in " ".join(page.split())
