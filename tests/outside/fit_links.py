@@ -9,7 +9,7 @@ messages count alike, and a single outlier does not change the fit much. Reweigh
 from typing import Any
 
 import numpy as np
-from vtrain import all_reduces
+from measured_beside import all_reduces
 
 from hybridlab.arrays import Floats
 from hybridlab.collectives import A100_KNOTS, Link

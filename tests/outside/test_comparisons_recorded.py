@@ -8,7 +8,7 @@ from collections import defaultdict
 from itertools import combinations
 
 import numpy as np
-from vtrain import all_reduces, iterations, summary
+from measured_beside import all_reduces, runs, summary
 
 from hybridlab.collectives import measured_time
 from hybridlab.course import comparisons
@@ -17,10 +17,9 @@ from hybridlab.planner import calibrate, memory, predict
 
 
 def test_errors_of_iteration_times_are_those_written_down() -> None:
-    runs = iterations()
-    assert len(runs) == 109
-    errors = np.array([predict(model, plan, A100_80GB).seconds / seconds - 1 for model, plan, seconds in runs])
-    fresh = {name: summary(errors[[chosen(plan) for _, plan, _ in runs]]) for name, chosen in comparisons.GROUPS.items()}
+    assert len(MULTI_NODE) == 109
+    errors = np.array([run.error for run in MULTI_NODE])
+    fresh = {name: summary(errors[[chosen(run.plan) for run in MULTI_NODE]]) for name, chosen in comparisons.GROUPS.items()}
     for name, row in fresh.items():
         print(f'        "{name}": Recorded{row},')
     assert {name: tuple(row) for name, row in comparisons.ITERATION_TIMES.items()} == fresh

@@ -1,0 +1,157 @@
+"""Training runs that others measured on clusters: model, plan, GPU, the seconds of an iteration, and memory where it was measured.
+
+``measured_runs.json`` has a table for each group, with its source, its licence, what was measured and what had to be assumed. A column has
+the name of an argument of :class:`~hybridlab.Plan`, or is one of the following.
+
+==================  ===========================================================================================
+``model``           a name in the list of models of the file; ``layers`` and ``sequence`` change the model
+``gpu``             a name of :func:`hybridlab.hardware.gpu`; ``network`` changes its share of the network, bytes/s
+``modern``          whether the other settings are those of ``Plan.modern``
+``part``            what was measured if it is not a whole iteration: ``forward`` or ``backward`` of one layer, or a schedule
+``seconds``         or instead ``tokens`` or ``samples`` a second and GPU, or ``tflops``: TFLOP/s of a GPU
+``causal``          whether these TFLOP/s count causal attention half
+``gib``             measured memory of the fullest GPU in GiB, or instead ``gb``
+``others``          seconds that another tool predicts, and ``others_gib``
+``remark``          what distinguishes the row from others of the same model
+==================  ===========================================================================================
+"""
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, fields, replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from hybridlab.checks import known_name
+from hybridlab.hardware import Profile, gpu
+from hybridlab.model import Experts, Latent, Transformer
+from hybridlab.planner import Plan, layer_seconds, memory, predict
+
+FILE = Path(__file__).with_name("measured_runs.json")
+PLAN_FIELDS = {field.name for field in fields(Plan)}
+
+
+@dataclass(frozen=True)
+class Run:
+    """One measured run.
+
+    Parameters
+    ----------
+    name, group : str
+        What ran, and the group of runs that it belongs to.
+    model : Transformer
+    plan : Plan
+    profile : Profile
+        The GPUs.
+    seconds : float
+        The measured seconds.
+    nbytes : float, optional
+        The measured memory of the fullest GPU.
+    others, others_nbytes : float, optional
+        The seconds and the bytes that another tool predicts for the run.
+    part : str
+        What took the seconds: "iteration", the "forward" or the "backward" of one layer, or the name of a schedule.
+    """
+
+    name: str
+    group: str
+    model: Transformer
+    plan: Plan
+    profile: Profile
+    seconds: float
+    nbytes: float | None = None
+    others: float | None = None
+    others_nbytes: float | None = None
+    part: str = "iteration"
+
+    @property
+    def predicted(self) -> float:
+        """The seconds that the planner predicts."""
+        if self.part in ("forward", "backward"):
+            return layer_seconds(self.model, self.plan, self.profile)[self.part == "backward"]
+        return predict(self.model, self.plan, self.profile, must_fit=False).seconds
+
+    @property
+    def error(self) -> float:
+        """Predicted / measured seconds - 1."""
+        return self.predicted / self.seconds - 1
+
+    @property
+    def memory_error(self) -> float | None:
+        """Predicted / measured memory - 1, or None if the memory was not measured."""
+        return None if self.nbytes is None else memory(self.model, self.plan).total / self.nbytes - 1
+
+
+@cache
+def _stored() -> dict[str, Any]:
+    read: dict[str, Any] = json.loads(FILE.read_text(encoding="utf-8"))
+    return read
+
+
+def groups() -> tuple[str, ...]:
+    """Return the names of the groups of runs."""
+    return tuple(_stored()["groups"])
+
+
+def told(group: str) -> Mapping[str, Any]:
+    """Return what is told about a group: its ``source``, ``licence``, what was ``measured``, and what was ``assumed``."""
+    return _stored()["groups"][known_name(group, groups(), "group of runs")]  # type: ignore[no-any-return]
+
+
+def rows(group: str) -> Iterator[dict[str, Any]]:
+    """Yield each row of a group as a dictionary. Values that all rows share are in it; values that are missing are not."""
+    table = told(group)
+    for row in table["rows"]:
+        values = {**table["every_row"], **dict(zip(table["columns"], row, strict=True))}
+        yield {name: value for name, value in values.items() if value is not None}
+
+
+def runs(group: str) -> tuple[Run, ...]:
+    """Return the measured runs of a group.
+
+    Raises
+    ------
+    HybridLabError
+        There is no such group.
+
+    Examples
+    --------
+    >>> [run.name for run in runs("H100, 405B")]
+    ['Llama 3.1 405B, 512 GPUs, bf16', 'Llama 3.1 405B, 512 GPUs, fp8']
+    """
+    return tuple(run_of(group, row) for row in rows(group))
+
+
+def run_of(group: str, row: Mapping[str, Any], models: Mapping[str, Mapping[str, Any]] | None = None) -> Run:
+    """Return the run of a row with the columns above. Its model is one of ``models``, by default those of the file."""
+    sizes = dict((models or _stored()["models"])[row["model"]])
+    parts = {"experts": Experts, "latent": Latent}
+    model = Transformer(**{name: parts[name](**value) if name in parts else value for name, value in sizes.items()})
+    model = replace(model, **{name: row[name] for name in ("layers", "sequence") if name in row})
+    settings = {name: tuple(value) if isinstance(value, list) else value for name, value in row.items() if name in PLAN_FIELDS}
+    plan = (Plan.modern if row.get("modern") else Plan)(**settings)
+    name = row.get("name") or ", ".join(filter(None, (row["model"], f"{plan.gpus:,} GPUs", row.get("remark"))))
+    gib = row.get("others_gib")
+    return Run(
+        name,
+        group,
+        model,
+        plan,
+        replace(gpu(row["gpu"]), network=row["network"]) if "network" in row else gpu(row["gpu"]),
+        _seconds(model, plan, row),
+        row["gib"] * 2.0**30 if "gib" in row else row["gb"] * 1e9 if "gb" in row else None,
+        row.get("others"),
+        gib and gib * 2.0**30,
+        row.get("part", "iteration"),
+    )
+
+
+def _seconds(model: Transformer, plan: Plan, row: Mapping[str, Any]) -> float:
+    """Return the measured seconds of a row, or those that follow from a rate."""
+    if "seconds" in row:
+        return float(row["seconds"])
+    if "tflops" in row:
+        return model.flops(plan.global_batch, causal=row["causal"]) / plan.gpus / row["tflops"] / 1e12
+    tokens = plan.global_batch * model.sequence if "tokens" in row else plan.global_batch
+    return tokens / plan.gpus / float(row.get("tokens") or row["samples"])
