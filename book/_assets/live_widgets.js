@@ -2,7 +2,8 @@
 // state of an anywidget includes its code and styles, so no request to another host is needed. Widgets of other kinds (sliders that
 // call Python) say that they need a notebook. A widget that cannot be drawn is replaced by a sentence; the others are still drawn.
 // The fragment of the page's address can name a view by its place on the page, and what it shows: #view2?stages=4&rank=3. The page of
-// #embed2?stages=4&rank=3 has this view alone, for a frame in another page.
+// #embed2?stages=4&rank=3 has this view alone, for a frame in another page. The page of open problems (zoo.js) uses the same model and the
+// same links for the views that it makes later; there a view has a name: #view:even-4x8-m2?p2p=1.
 
 (() => {
   const STATE = 'script[type="application/vnd.jupyter.widget-state+json"]';
@@ -13,8 +14,7 @@
   class Model {
     constructor(state, page) {
       this.state = { ...state };
-      this.page = page;
-      page.model = this;
+      this.page = page; // none, if no address can bring the view
       this.listeners = []; // [event, listener], in the order of registration
     }
     get(name) {
@@ -39,7 +39,7 @@
       for (const [each, listener] of [...this.listeners]) if (each === event) listener(this, ...values);
     }
     save_changes() {
-      this.page.follow(); // there is no kernel that could save them
+      this.page?.follow(); // there is no kernel that could save them
     }
     send() {} // there is no answer, so a view knows that it has no kernel
   }
@@ -48,17 +48,17 @@
 
   const CALM = 300; // ms after the reader's last change, because browsers refuse to change the address very often
 
-  // What the page's address asks for: the place of a view, counted from 1, the words of its link, and whether it shall stand alone. Null
-  // for addresses of another kind.
+  // What the page's address asks for: the place of a view, "1" for the first or ":" and a name, the words of its link, and whether it shall
+  // stand alone. Null for addresses of another kind.
   function asked() {
-    const [found, kind, place, query] = /^#(view|embed)(\d+)(?:\?(.*))?$/.exec(location.hash) ?? [];
-    return found ? { place: Number(place), query: query ?? "", alone: kind === "embed" } : null;
+    const [found, kind, place, query] = /^#(view|embed)(\d+|:[^?]+)(?:\?(.*))?$/.exec(location.hash) ?? [];
+    return found ? { place, query: query ?? "", alone: kind === "embed" } : null;
   }
 
   // The page as a view knows it, in `model.page`. The model of a notebook has no page.
   class Page {
     constructor(place, view, several) {
-      Object.assign(this, { place, several, words: null, written: "", taking: true, note: null, model: null });
+      Object.assign(this, { place, several, words: null, written: "", taking: true, note: null });
       this.box = document.createElement("div");
       this.box.className = "live-widget";
       view.after(this.box);
@@ -68,6 +68,12 @@
       if (this.words) return; // a second view of the same model
       this.words = words;
       this.take();
+    }
+    // Another view will be drawn in this place.
+    close() {
+      clearTimeout(Page.timer);
+      this.words = null;
+      this.say("");
     }
     // Sets the view to what the address asks for, if it names this view. What cannot be shown is told, and the address is set right.
     async take() {
@@ -220,8 +226,7 @@
   }
 
   // Shows only the view that the address names, and below it the way to the whole page. All else is hidden, because scripts look for it.
-  function standAlone(pages) {
-    const page = pages[asked().place - 1];
+  function standAlone(page) {
     const title = page?.title() ?? document.title;
     const [content, way, link] = ["main", "p", "a"].map((tag) => document.createElement(tag));
     Object.assign(link, { href: location.href.split("#")[0], textContent: document.title, target: "_blank" });
@@ -234,16 +239,18 @@
     document.body.append(content);
     document.title = title;
     document.documentElement.style.visibility = ""; // live_widgets.py hides the page until here
-    return page ? [page] : [];
   }
 
   async function main() {
+    const views = [...document.querySelectorAll(VIEW)];
+    if (!views.length) return;
     const states = whole(Object.assign({}, ...[...document.querySelectorAll(STATE)].map((script) => parsed(script).state)));
     const widgets = new Map(); // model id -> promise of its module and model
-    const views = [...document.querySelectorAll(VIEW)];
-    const all = views.map((view, place) => new Page(place + 1, view, views.length > 1));
+    const all = views.map((view, place) => new Page(`${place + 1}`, view, views.length > 1));
     const ids = views.map((view) => parsed(view).model_id);
-    const pages = asked()?.alone ? standAlone(all) : all;
+    const wanted = asked();
+    const pages = wanted?.alone ? all.filter(({ place }) => place === wanted.place) : all;
+    if (wanted?.alone) standAlone(pages[0]);
     addEventListener("hashchange", () => {
       for (const page of pages) page.say("");
       for (const page of pages) page.take();
@@ -254,6 +261,7 @@
     if (how?.type === "navigate") arrive(pages); // otherwise, the browser scrolls to where the reader was
   }
 
+  window.hybridlabViews = { Model, Page, asked, standAlone };
   if (document.readyState === "loading") document.addEventListener("DOMContentLoaded", main);
   else main();
 })();

@@ -1,11 +1,14 @@
 // The page of open problems: sorts and filters the table, shows the schedules of a row, and judges an order that a reader hands in.
 // The address keeps what the reader chose: zoo.html?state=open&class=chunks#even-4x8-m2. Without this script there is the whole table.
 // The orders of an instance come from zoo/NAME.js beside this script, and the explorer and the judge from zoo/views.js, on first use
-// (book/_ext/zoo_page.py). They are scripts, because a page from a file may load nothing else.
+// (book/_ext/zoo_page.py). They are scripts, because a page from a file may load nothing else. The explorer of a row has a link with what it
+// shows, #view:even-4x8-m2?p2p=1, and a line that embeds it, as every view of the site (live_widgets.js).
 
 (() => {
+  const { Model, Page, asked, standAlone } = window.hybridlabViews;
   const FOLDER = new URL("zoo/", document.currentScript.src);
   const FAILED = "A part of the site could not be loaded. Reload the page.";
+  const MISSING = "This page has no instance of this name.";
   const YOURS = "your order";
 
   // ---- scripts on demand ----
@@ -36,40 +39,16 @@
 
   // ---- views ----
 
-  // The part of a Jupyter widget model that a view uses.
-  class Model {
-    constructor(state) {
-      Object.assign(this, { state: { ...state }, listeners: [] });
-    }
-    get(name) {
-      return this.state[name];
-    }
-    set(name, value) {
-      const changes = typeof name === "string" ? { [name]: value } : name;
-      const changed = Object.keys(changes).filter((each) => this.state[each] !== changes[each]);
-      Object.assign(this.state, changes);
-      for (const each of changed) for (const [event, listener] of [...this.listeners]) if (event === `change:${each}`) listener();
-    }
-    on(event, listener) {
-      this.listeners.push([event, listener]);
-    }
-    off(event, listener) {
-      this.listeners = this.listeners.filter(([each, other]) => each !== event || other !== listener);
-    }
-    save_changes() {}
-    send() {}
-  }
-
   // A place for an explorer. The returned function shows another one there, or none.
   function stage(box) {
     let end = () => {};
-    return (views, state) => {
+    return (views, state, page) => {
       end();
       end = () => {};
       box.replaceChildren();
       if (!state) return;
       if (!document.getElementById("zoo-views")) document.head.append(element("style", { id: "zoo-views", textContent: views.style }));
-      end = views.explorer.render({ model: new Model(state), el: box });
+      end = views.explorer.render({ model: new Model(state, page), el: box });
     };
   }
 
@@ -163,39 +142,49 @@
 
   function rowView(zoo) {
     const heading = element("h3", { tabIndex: -1 });
-    const [facts, files, note, box] = [element("table"), element("p"), element("p"), element("div", { className: "live-widget" })];
+    const [facts, files, note] = [element("table"), element("p"), element("p")];
     note.setAttribute("role", "status");
-    const section = element("section", { className: "zoo-row", hidden: true }, heading, note, box, element("div", { className: "zoo-facts" }, facts), files);
+    const section = element("section", { className: "zoo-row", hidden: true }, heading, note, element("div", { className: "zoo-facts" }, facts), files);
     section.setAttribute("aria-label", "Schedules of an instance");
     zoo.append(section);
-    const put = stage(box);
+    const page = new Page("", note, false);
+    const put = stage(page.box);
     const fileLink = (folder, name) => element("a", { href: new URL(`${folder}/${name}.json`, FOLDER), download: `${name}.json`, textContent: `${folder.slice(0, -1)} as JSON` });
     let wanted = "";
 
-    return async (name) => {
+    // Opens the row of an instance, or says that there is none.
+    const open = async (name, known) => {
+      const scroll = () => asked()?.alone || section.scrollIntoView({ block: "start" }); // not around the frame of another page
       wanted = name;
+      page.close();
+      page.place = `:${name}`;
       section.hidden = false;
       heading.textContent = name;
-      note.textContent = "Loading ...";
-      for (const part of [facts, files, box]) part.replaceChildren();
-      section.scrollIntoView({ block: "start" });
+      note.textContent = known ? "Loading ..." : "";
+      put(null, null);
+      for (const part of [facts, files]) part.replaceChildren();
+      scroll();
       heading.focus({ preventScroll: true });
+      if (!known) return page.say(MISSING);
       try {
         const [views, row] = await Promise.all([load("views"), load(name)]);
         if (wanted !== name) return; // the reader has opened another row
-        put(views, row.explorer);
+        put(views, row.explorer, page);
         facts.replaceChildren(element("tbody", {}, ...row.about.map(([head, text]) => {
           const named = element("th", { textContent: head, scope: "row" });
           return element("tr", {}, named, element("td", { textContent: text }));
         })));
         files.replaceChildren("Files: ", fileLink("instances", name), ", ", fileLink("records", name), ".");
         note.textContent = "";
-        section.scrollIntoView({ block: "start" }); // a browser that opens an address scrolls to the row once more
+        scroll(); // a browser that opens an address scrolls to the row once more
       } catch (error) {
         console.warn("zoo:", error);
-        if (wanted === name) note.textContent = FAILED;
+        if (wanted !== name) return;
+        note.textContent = "";
+        page.say(FAILED);
       }
     };
+    return { page, open };
   }
 
   // ---- check an order ----
@@ -205,7 +194,7 @@
     select.append(...names.map((name) => element("option", { value: name, textContent: name })));
     form.hidden = false;
     const put = stage(box);
-    let [asked, count] = ["", 0]; // the last instance and text that were judged
+    let [judged, count] = ["", 0]; // the last instance and text that were judged
 
     const clear = () => {
       answer.replaceChildren();
@@ -234,12 +223,12 @@
     };
     form.addEventListener("submit", (event) => {
       event.preventDefault();
-      asked = select.value + area.value;
+      judged = select.value + area.value;
       judge();
     });
     form.addEventListener("input", () => {
-      if (asked && asked !== select.value + area.value) clear(); // an old verdict does not stand beside a new order
-      asked = "";
+      if (judged && judged !== select.value + area.value) clear(); // an old verdict does not stand beside a new order
+      judged = "";
     });
     return (name) => {
       if (!area.value) select.value = name;
@@ -259,22 +248,23 @@
     });
     zoo.prepend(filter.form);
     filter.put(new URLSearchParams(location.search));
-    const open = rowView(zoo);
+    const { page, open } = rowView(zoo);
     const choose = checking(form, table.rows.map((row) => row.id));
 
-    const follow = () => {
-      const row = table.rows.find(({ id }) => `#${id}` === location.hash);
+    const follow = async () => {
+      const link = asked();
+      const name = link ? link.place.replace(":", "") : location.hash.slice(1);
+      const row = table.rows.find(({ id }) => id === name);
       table.mark(row?.id);
-      if (!row) return;
-      if (row.hidden) filter.put(new Map());
-      choose(row.id);
-      open(row.id);
+      if (row?.hidden) filter.put(new Map());
+      if (row) choose(name);
+      if (row || link) await open(name, row);
     };
     zoo.addEventListener("click", ({ target }) => {
       const link = target.closest("th[scope=row] a");
       if (link && link.hash === location.hash) follow(); // the address does not change
     });
     addEventListener("hashchange", follow);
-    follow();
+    follow().then(() => asked()?.alone && standAlone(page));
   });
 })();

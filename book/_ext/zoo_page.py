@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from gallery.words import counted
 from kept import folder
+from live_widgets import HIDE
 from sphinx.errors import ExtensionError
 
 from hybridlab import REGISTRY, Schedule, Timeline, build, simulate, zoo
@@ -326,6 +327,8 @@ def name_rows(app: Sphinx, document: nodes.document) -> None:
 def add_files(app: Sphinx, pagename: str, *_: object) -> None:
     if pagename == PAGE:
         app.add_css_file("zoo.css")
+        app.add_js_file(None, body=HIDE)
+        app.add_js_file("live_widgets.js", loading_method="defer")
         app.add_js_file("zoo.js", loading_method="defer")
 
 

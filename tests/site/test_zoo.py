@@ -10,6 +10,7 @@ import zoo_page
 from accessibility import violations
 from browser import address_of, reload
 from playwright.sync_api import Page, Route, expect
+from test_share import CONTROLS, FOLLOWED, LOOK, TALK, copied, look_at_a_timeline
 from visits import in_order
 
 from hybridlab import build, zoo
@@ -117,6 +118,39 @@ def test_an_address_opens_a_row_with_the_best_order_and_the_best_of_the_gallery(
             assert way == "files" or page.request.get(link.evaluate("(link) => link.href")).ok
     page.go_back()
     expect(page.locator(".zoo-row h3")).to_have_text("latency-8x16-slow3-m8")
+
+
+def test_a_link_brings_the_same_schedules_to_another_browser_and_a_line_embeds_them(new_page: Any, fresh_page: Any, files: str) -> None:
+    page = new_page(f"{files}{ZOO}#chunks-4x8-v-m4")
+    view = page.locator(".zoo-row .hybridlab-view")
+    view.get_by_label("Latency, us, slider").press("ArrowRight")
+    page.evaluate(f"location.hash = '#{CLOSED}'")
+    expect(view.locator(".panel .title").first).to_contain_text("4 devices, 8 microbatches")
+    page.evaluate(FOLLOWED)
+    assert address_of(page).endswith(f"#{CLOSED}")
+    view.get_by_label("Latency, us, slider").press("ArrowRight")
+    look_at_a_timeline(view)
+    page.evaluate(FOLLOWED)
+    link, seen = address_of(page), [view.evaluate(CONTROLS), view.evaluate(LOOK)]
+    assert copied(view) == link
+    again = fresh_page(link)
+    shown = again.locator(".zoo-row .hybridlab-view")
+    expect(shown.locator(".path").first).to_be_attached()
+    again.evaluate(FOLLOWED)
+    assert [shown.evaluate(CONTROLS), shown.evaluate(LOOK)] == seen
+    view.get_by_role("button", name="Embed").press("Enter")
+    expect(view.locator(".share [role=status]")).to_contain_text("is copied")
+    line = page.evaluate("navigator.clipboard.readText()")
+    page.goto(f"{files}labs/lab01_mesh.html")
+    page.set_content(f"{TALK}{line}")
+    frame = page.frame_locator("iframe")
+    expect(frame.locator(".path").first).to_be_visible()
+    expect(frame.locator(".zoo")).to_be_hidden()
+    expect(frame.get_by_role("link", name="Open problems")).to_be_visible()
+    assert frame.locator("html").evaluate("() => document.title").startswith(f"{CLOSED}, Open problems")
+    assert page.evaluate("scrollY") == 0
+    page.goto(f"{files}{ZOO}#view:none?p2p=1")
+    expect(page.get_by_role("alert")).to_have_text("This page has no instance of this name.")
 
 
 # ---- an order ----
