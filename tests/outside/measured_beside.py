@@ -13,7 +13,8 @@ from hybridlab.course.comparisons import measured_runs
 from hybridlab.course.comparisons.measured_runs import Run
 from hybridlab.hardware import INFINIBAND_HDR
 
-MULTI_NODE, ALL_REDUCES = REFERENCE / "iteration_times_a100_multi_node.csv", REFERENCE / "allreduce_a100.csv"
+ITERATIONS, ALL_REDUCES = REFERENCE / "iteration_times_a100_multi_node.csv", REFERENCE / "allreduce_a100.csv"
+MULTI_NODE = "A100, 64 to 512 GPUs, vTrain"
 A100_40GB, A100, H100 = "A100-SXM4-40GB", "A100-SXM4-80GB", "H100-SXM5-80GB"
 Row = dict[str, Any]
 
@@ -49,7 +50,7 @@ def vtrain(rows: Any) -> Iterator[Row]:
 
 def multi_node() -> Iterator[Row]:
     """Yield the 109 runs on 64 to 512 GPUs. A node has four network ports."""
-    with MULTI_NODE.open(newline="", encoding="utf-8-sig") as lines:
+    with ITERATIONS.open(newline="", encoding="utf-8-sig") as lines:
         yield from ({**row, "network": 4 * INFINIBAND_HDR / 8} for row in vtrain(csv.DictReader(lines)))
 
 
@@ -76,7 +77,7 @@ def hagemann(ran: bool = True, kernels: str | None = None) -> Iterator[Row]:
             | {"tensor": row["tp"], "pipeline": row["pp"], "data": row["dp"], "microbatch": row["mbs"], "global_batch": row["gbs"]}
             | {"recompute": "full" if row["checkpoint"] == "every_layer" else "none"}
             | {"sequence_parallel": bool(row["sp"]) and row["tp"] > 1}
-            | {"attention": attention, "kernels": others, "zero": int(row["dp"] > 1), "gradients": "fp32"}
+            | {"attention": attention, "kernels": others, "zero": int(row["dp"] > 1)}
         )
 
 
@@ -118,12 +119,12 @@ def llm_foundry() -> Iterator[Row]:
             | {"recompute": "full" if row["Activation Checkpointing"] == "True" else "none"}
             | {"gradients": "bf16" if row["MP Mode"] == "PURE" else "fp32"}
             | {"precision": "fp8" if row["Precision"] == "amp_fp8" else "bf16"}
-            | {"samples": float(row["Throughput (S/s)"]) / gpus}
+            | {"tokens": float(row["Throughput (T/s)"]) / gpus}
         )
 
 
 GROUPS: dict[str, Callable[[], Iterator[Row]]] = {
-    "A100, 64 to 512 GPUs, vTrain": multi_node,
+    MULTI_NODE: multi_node,
     "A100, one node, vTrain": lambda: vtrain(read("vtrain_single_node")["rows"]),
     "A100, 13B, RMS kernel": lambda: hagemann(kernels="flash_attention2 + RMS kernel"),
     "A100, 13B, other kernels": lambda: (row for row in hagemann() if row["remark"] != "flash_attention2 + RMS kernel"),

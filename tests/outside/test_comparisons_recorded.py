@@ -1,54 +1,92 @@
-"""Test that the recorded errors on the tables of the vTrain project equal newly computed ones.
+"""Test that the recorded errors on measurements beside the repository equal newly computed ones.
 
 `python -m pytest tests/outside/test_comparisons_recorded.py -s -k written` prints them, to paste into `recorded.py` of
 hybridlab/course/comparisons.
 """
 
 from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
-from measured_beside import all_reduces, runs, summary
+from cases import in_turn
+from measured_beside import GROUPS, MULTI_NODE, all_reduces, hagemann, nanotron, run_of, runs, summary
 
 from hybridlab.collectives import measured_time
 from hybridlab.course import comparisons
-from hybridlab.hardware import A100_80GB
+from hybridlab.course.comparisons.measured_runs import Run
 from hybridlab.planner import calibrate, memory, predict
+
+NANOTRON = "H100, 1B and 8B, nanotron, 1 to 8 nodes"
 
 
 def test_errors_of_iteration_times_are_those_written_down() -> None:
-    assert len(MULTI_NODE) == 109
-    errors = np.array([run.error for run in MULTI_NODE])
-    fresh = {name: summary(errors[[chosen(run.plan) for run in MULTI_NODE]]) for name, chosen in comparisons.GROUPS.items()}
+    measured = runs(MULTI_NODE)
+    assert len(measured) == 109
+    errors = np.array([run.error for run in measured])
+    fresh = {name: summary(errors[[chosen(run.plan) for run in measured]]) for name, chosen in comparisons.GROUPS.items()}
     for name, row in fresh.items():
         print(f'        "{name}": Recorded{row},')
     assert {name: tuple(row) for name, row in comparisons.ITERATION_TIMES.items()} == fresh
 
 
 def test_errors_under_other_assumptions_are_those_written_down() -> None:
-    fresh = {}
+    fresh, measured = {}, runs(MULTI_NODE)
     for name, profile, factor in comparisons.ASSUMPTIONS:
         share = factor * calibrate(comparisons.RUNS, profile)
-        errors = [predict(model, plan, profile, efficiency=share).seconds / seconds - 1 for model, plan, seconds in iterations()]
-        fresh[name] = summary(np.array(errors))[1]
+        theirs = replace(profile, network=profile.network / 2)  # a node has four ports, half of those of the runs for the calibration
+        times = [predict(run.model, run.plan, theirs, efficiency=share).seconds / run.seconds for run in measured]
+        fresh[name] = summary(np.array(times) - 1)[1]
         print(f'        "{name}": {fresh[name]},')
     assert dict(comparisons.IF_ASSUMED) == fresh
 
 
+@in_turn("group", sorted(set(GROUPS) - {MULTI_NODE, NANOTRON}))
+def test_errors_of_a_group_are_those_written_down(group: str) -> None:
+    fresh = summary(np.array([run.error for run in runs(group)]))
+    print(f'        "{group}": Recorded{fresh},')
+    assert tuple(comparisons.OUTSIDE[group]) == fresh
+
+
+def test_errors_of_memory_are_those_written_down() -> None:
+    fresh = summary(np.array([run.memory_error for run in runs(NANOTRON)]))
+    print(f"        Recorded{fresh}")
+    assert tuple(comparisons.MEMORY_OUTSIDE[NANOTRON]) == fresh
+
+
+def chosen(measured: Iterable[Run]) -> tuple[float, ...]:
+    """Return what a choice among these runs costs: the fields of a :class:`Choice`."""
+    rows = [(run.predicted, run.seconds) for run in measured]
+    fastest, ranked = min(seconds for _, seconds in rows), [seconds for _, seconds in sorted(rows)]
+    right = [(one[0] < other[0]) == (one[1] < other[1]) for one, other in combinations(rows, 2)]
+    shares = (ranked[0] / fastest - 1, min(ranked[:3]) / fastest - 1, sum(ranked) / len(rows) / fastest - 1, sum(right) / len(right))
+    return (len(rows), *(float(f"{share:.4g}") for share in shares))
+
+
 def test_what_choosing_by_prediction_costs_is_what_is_written_down() -> None:
     kinds = defaultdict(list)
-    for model, plan, seconds in iterations():
-        kinds[model, plan.gpus, plan.global_batch].append((predict(model, plan, A100_80GB).seconds, seconds))
-    fresh = {}
-    for (model, gpus, _), rows in kinds.items():
-        name = f"{model.parameters / 1e9:.1f} billion, {gpus} GPUs"
-        fastest = min(seconds for _, seconds in rows)
-        picked, mean = min(rows)[1], sum(seconds for _, seconds in rows) / len(rows)
-        right = [(one[0] < other[0]) == (one[1] < other[1]) for one, other in combinations(rows, 2)]
-        shares = (picked / fastest - 1, mean / fastest - 1, sum(right) / len(right))
-        fresh[name] = (len(rows), *(float(f"{share:.4g}") for share in shares))
-        print(f'        "{name}": Choice{fresh[name]},')
+    for run in runs(MULTI_NODE):
+        kinds[f"GPT of {run.model.parameters / 1e9:.1f} billion, {run.plan.gpus} GPUs", run.plan.global_batch].append(run)
+    for run in runs(NANOTRON):
+        kinds[f"Llama of {run.name}", run.plan.global_batch].append(run)
+    fresh = {name: chosen(measured) for (name, _), measured in kinds.items()}
+    for name, row in fresh.items():
+        print(f'        "{name}": Choice{row},')
     assert {name: tuple(row) for name, row in comparisons.CHOICES.items()} == fresh
+
+
+@in_turn("group, rows", [("A100, 13B, Hagemann et al.", hagemann), (NANOTRON, nanotron)])
+def test_whether_a_plan_fits_is_said_as_written_down(group: str, rows: object) -> None:
+    """Runs without a result count as not fitting."""
+    told = [
+        [run.profile.memory >= memory(run.model, run.plan).total for run in (run_of(group, row) for row in rows(ran))]
+        for ran in (True, False)
+    ]  # type: ignore[operator]
+    ran, not_run = map(np.array, told)
+    fresh = (ran.size + not_run.size, int((~ran).sum()), int(not_run.sum()))
+    print(f'        "{group}": Fits{fresh},')
+    assert tuple(comparisons.FITS[group]) == fresh
 
 
 def test_errors_of_all_reduces_are_those_written_down() -> None:
@@ -62,5 +100,5 @@ def test_errors_of_all_reduces_are_those_written_down() -> None:
 
 def test_every_measured_plan_fits_in_memory() -> None:
     """The plans really ran, so it would be wrong to refuse any of them."""
-    for model, plan, _ in iterations():
-        assert memory(model, plan).total <= A100_80GB.memory
+    for run in runs(MULTI_NODE):
+        assert memory(run.model, run.plan).total <= run.profile.memory
