@@ -49,8 +49,8 @@ class Picture(Figure):
         self.set_layout_engine("none")  # overrides the user's matplotlib settings
         self.alt_text = alt_text
 
-    def _repr_png_(self) -> tuple[bytes, dict[str, int]]:
-        return self.png(), {"width": round(100 * WIDTH)}
+    def _repr_png_(self) -> tuple[bytes, dict[str, int | str]]:
+        return self.png(), {"width": round(100 * WIDTH), "alt": self.alt_text}
 
     def png(self, dpi: int = DPI) -> bytes:
         """Return the figure as PNG in 64 colours, with ``dpi`` dots in an inch."""

@@ -120,7 +120,8 @@ def mesh_grid(data: Mapping[str, Any], stages: int, replicas: int, rank: int) ->
     wide = min(DEVICE[0], 0.62 * step)
     top = 0.62
     figure = Picture(
-        top + BELOW * replicas + 0.3, f"Mesh of {counted(stages, 'stage')} and {counted(replicas, 'replica')}. {head}. {'; '.join(words)}."
+        top + BELOW * replicas + 0.3,
+        f"Mesh of {counted(stages, 'stage')} and {counted(replicas, 'replica')}. {head}. {'; '.join(words) or 'It sends no messages'}.",
     )
     paper = page(figure)
     write(paper, MARGIN, MARGIN + 0.14, head, size=10.5, weight="bold")

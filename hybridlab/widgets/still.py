@@ -43,7 +43,7 @@ class Pictured(anywidget.AnyWidget):
         if isinstance(still, str):
             return data | {"text/html": still}, metadata
         forms = {"image/svg+xml": still.svg(), "image/png": _png_of(still)}
-        return data | forms, metadata | {"image/png": {"width": PIXELS}}
+        return data | forms, metadata | {"image/png": {"width": PIXELS, "alt": still.alt_text}}
 
     def _ipython_display_(self) -> None:
         """Show the still picture as one output and the widget as the next output.

@@ -32,7 +32,7 @@ KERNEL = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": 
 KEPT_OF_A_LAB = ("mystnb",)
 KEPT_OF_A_CELL = ("tags", "mystnb", "jupyter", "jp-MarkdownHeadingCollapsed")
 HIDDEN_ON_THE_PAGE = {"hide-input", "remove-input"}
-KEPT_OF_AN_OUTPUT = ("image/png",)  # the width at which a figure is shown
+KEPT_OF_AN_OUTPUT = ("image/png",)  # the width at which a figure is shown, and its alternative text
 FOR_THE_BOOK = {"application/vnd.jupyter.widget-view+json", "image/svg+xml"}  # kinds of data that a stored lab does not have
 
 
