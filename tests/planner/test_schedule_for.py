@@ -21,6 +21,7 @@ from hybridlab.automatic import ScheduleForTimes, for_times, search
 from hybridlab.automatic.exchange import exchanges
 from hybridlab.automatic.greedy import greedy, policies
 from hybridlab.automatic.problem import problem_of
+from hybridlab.automatic.windows import windows
 from hybridlab.bound import optimum
 
 REFERENCE = Path(__file__).resolve().parents[1] / "data" / "zero_bubble.json"
@@ -406,17 +407,27 @@ def test_every_greedy_order_and_every_exchange_is_legal(case: tuple[Costs, int, 
 
 
 @in_turn("devices, microbatches, memory", [(3, 4, 2), (4, 6, 3)])
-def test_exchanges_lead_from_the_longest_order_to_the_shortest_within_the_memory(devices: int, microbatches: int, memory: int) -> None:
+def test_exchanges_and_windows_lead_from_the_longest_order_to_the_shortest_within_the_memory(
+    devices: int, microbatches: int, memory: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     costs, template = SHAPES["uneven"](devices), build("zb-h1", devices, microbatches)
     problem = problem_of(template, costs, np.full(devices, float(memory)))
-    orders = [order for order in (greedy(problem, policy) for policy in policies(problem)) if order is not None]
-    worst = max(orders, key=lambda order: max(problem.run(order)[1]))  # type: ignore[index]
+
+    def step(orders: list[list[int]]) -> float:
+        assert all(map(problem.fits, orders))
+        return max(problem.run(orders)[1])  # type: ignore[index]
+
+    worst = max((order for order in (greedy(problem, policy) for policy in policies(problem)) if order is not None), key=step)
     best = optimum(template, costs, memory=memory)
     assert best.proven
-    for seed in range(2):
-        *_, found = exchanges(problem, worst, 400, seed)
-        assert all(map(problem.fits, found))
-        assert best.makespan <= max(problem.run(found)[1]) <= 1.02 * best.makespan < max(problem.run(worst)[1])  # type: ignore[index]
+    for seed in range(3):
+        *before, found = search._local(problem, worst, 400, seed)
+        assert best.makespan <= step(found) <= 1.02 * best.makespan < step(worst)
+        alone = [step(list(exchanges(problem, worst, share, seed + place))[-1]) for place, share in enumerate((133, 133, 134))]
+        assert (len(before), step(found)) == (399, min(alone)), "three searches, each with a seed of its own, and the best of them"
+    monkeypatch.setattr("hybridlab.automatic.windows.WIDTHS", (6,))  # so that operations stand before and after a window
+    *_, found = windows(problem, worst, 6)
+    assert best.makespan <= step(found) <= 1.01 * best.makespan
 
 
 def test_a_planted_fault_in_the_memory_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
