@@ -3,7 +3,10 @@
 import re
 from html import unescape
 
+import pytest
+from cases import in_turn
 from gallery import poster
+from matplotlib.figure import Figure
 
 from hybridlab import REGISTRY, Costs, build, simulate
 
@@ -34,6 +37,14 @@ def test_the_poster_has_every_schedule_with_the_numbers_of_the_library() -> None
         words = " ".join(following).replace("\N{GREATER-THAN OR EQUAL TO}", ">=").lower()
         assert f"{family.summary}. ".lower() in words, name
         assert family.source.lower() in words, name
-    assert poster.written(page, "poster.svg") == drawn
-    assert poster.written(page, "poster.pdf") == poster.written(page, "poster.pdf")
-    assert b"MediaBox [ 0 0 1684." in poster.written(page, "poster.pdf"), "points of A2, landscape"
+    assert b'width="1684.' in drawn, "points of A2, landscape"
+
+
+@in_turn("name", poster.FILES)
+def test_equal_pages_give_equal_bytes_at_any_time(name: str) -> None:
+    page = Figure(figsize=(1, 1))
+    page.add_subplot().fill_between([0, 1], 1, hatch="/")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SOURCE_DATE_EPOCH", "0")
+        long_ago = poster.written(page, name)
+    assert poster.written(page, name) == long_ago
