@@ -259,7 +259,7 @@ function lookBack(model, question, truth, root) {
 
 function render({ model, el }) {
   const truth = model.get("truth"); // undefined for a bet
-  const root = rootIn(el, truth === undefined ? "bet" : "revealed");
+  const root = rootIn(el, truth === undefined ? "wager hybridlab-bet" : "wager hybridlab-revealed");
   const question = questionOf(model);
   if (question && truth === undefined) return ask(model, question, root);
   if (question && answerTo(question, truth) !== null) return lookBack(model, question, truth, root);

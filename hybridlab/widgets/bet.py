@@ -35,7 +35,7 @@ class BetView(Pictured):
     """The base class of :class:`Bet` and :class:`Revealed`, with the question and the reader's answer."""
 
     _esm = FromFiles(script_of, "bet.js")
-    _css = FromFiles(style_sheet, "bet", "revealed", files=("bet.css",))
+    _css = FromFiles(style_sheet, "wager", files=("bet.css",))
 
     name = traitlets.Unicode(read_only=True).tag(sync=True)
     question = traitlets.Unicode(read_only=True).tag(sync=True)

@@ -108,16 +108,17 @@ def script_of(entry: str, folder: Path = HERE) -> str:
     return "".join(scripts[name].text for name in order) + LAST_LINE
 
 
-def style_sheet(*kinds: str, files: Iterable[str], folder: Path = HERE) -> str:
+def style_sheet(kind: str, *, files: Iterable[str], folder: Path = HERE) -> str:
     """Return the text of a view's style sheet: the shared ``view.css``, then the view's own ``files`` in their order.
 
     In the files, the rules are for elements of the class ``hybridlab-view``. In the returned text, the rules are for the class of the view.
-    So a page with several kinds of views has the shared rules once for each kind, and no kind changes the look of another kind.
+    So a page with several kinds of views has the shared rules once for each kind, and no kind changes the look of another kind. A selector
+    begins with one class and not with several: then a browser tries it on the elements inside such views alone.
 
     Parameters
     ----------
-    kinds : str
-        The kinds of views that use the style sheet. For example, ``"mesh"`` means elements of the class ``hybridlab-mesh``.
+    kind : str
+        The kind of views that use the style sheet. For example, ``"mesh"`` means elements of the class ``hybridlab-mesh``.
     files : iterable of str
         Names of the view's own files.
     folder : Path
@@ -128,9 +129,8 @@ def style_sheet(*kinds: str, files: Iterable[str], folder: Path = HERE) -> str:
     >>> style_sheet("mesh", files=["mesh_view.css"]).count(".hybridlab-view")
     0
     """
-    names = ", ".join(f".hybridlab-{kind}" for kind in kinds)
     text = "\n".join((folder / name).read_text(encoding="utf-8") for name in ("view.css", *files))
-    return text.replace(".hybridlab-view", f":is({names})")
+    return text.replace(".hybridlab-view", f".hybridlab-{kind}")
 
 
 def _read_script(path: Path) -> Script:
