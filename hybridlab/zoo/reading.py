@@ -132,7 +132,7 @@ def within(fields: Fields, name: str) -> Fields:
 
 def _fields_in(values: Any, what: str) -> Fields:
     if not isinstance(values, Mapping) or not all(isinstance(key, str) for key in values):
-        raise HybridLabError(f"{what} must be a JSON object with fields, not {short_repr(values)}", "wrong-type")
+        raise HybridLabError(f"{what} must be a JSON object with fields, not {_shown(values)}", "wrong-type")
     return Fields(values, what)
 
 
