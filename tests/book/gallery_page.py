@@ -82,6 +82,7 @@ def longest() -> float:
     return max(simulate(made(name), COSTS).makespan for name in REGISTRY)
 
 
+@cache
 def known(schedule: Schedule) -> OptimalityGap:
     """Return what the solver would answer for the page, with the optimum taken from ``OPTIMA``."""
     return replace(found, optimum=OPTIMA.get(schedule.name)) if (found := optimality_gap(schedule, COSTS)).optimum is None else found

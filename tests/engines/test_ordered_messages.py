@@ -68,6 +68,7 @@ def test_processes_run_lists_no_sooner_than_the_clock_and_stop_where_it_stops(
 
 
 @pytest.mark.torch
+@pytest.mark.slow
 @in_turn("name", ["gpipe", "1f1b", "interleaved", "looped-bfs", "zb-h1", "interleaved-zb", "zb-v"])
 def test_messages_are_in_the_order_of_torch(name: str) -> None:
     torch: Any = import_module("torch.distributed.pipelining.schedules")

@@ -10,7 +10,7 @@ from cases import in_turn
 
 from hybridlab import Schedule, build
 
-pytestmark = pytest.mark.torch
+pytestmark = [pytest.mark.torch, pytest.mark.slow]  # importing torch takes seconds
 IN_TORCH = ("gpipe", "1f1b", "interleaved", "looped-bfs", "zb-h1", "interleaved-zb", "zb-v", "dualpipe-v")
 SIZES = [(2, 4), (4, 8)]
 each_schedule = in_turn("name, size", product(IN_TORCH, SIZES))  # in one test, so that one process imports torch

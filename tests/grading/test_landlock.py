@@ -72,7 +72,8 @@ def test_every_canary_is_stopped_but_for_what_is_told(workers: Launcher) -> None
     findings = list(doctor.examine(workers))
     assert [finding.name for finding in findings if not finding.holds] == list(LEFT_OPEN)
     assert all(finding.left_open != finding.holds for finding in findings)
-    with no_loop():
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(doctor, "examine", lambda workers: iter(findings))
         doctor.require_sandbox(workers)
 
 

@@ -59,11 +59,11 @@ def drawn_answers(question: Question, rng: np.random.Generator) -> Iterator[Any]
 
 
 def strange_texts(question: Question, rng: np.random.Generator) -> Iterator[Row]:
-    """Each strange text in all fields, and in each of them; the other ones have a whole number, or now and then a strange text as well."""
+    """Each strange text in all fields, and in some of them; the other ones have a whole number, or now and then a strange text as well."""
     for_lists = [not number.ordered for number in question.numbers for _ in number.labels]
     for text, value in STRANGE:
         yield _with_lists([(text, value)] * len(for_lists), for_lists, question)
-        for place in range(len(for_lists)):
+        for place in range(0, len(for_lists), THINNED):
             cells: list[tuple[str, Any]] = [("4", 4.0)] * len(for_lists)
             for at in {place, int(rng.integers(10 * len(for_lists)))} & set(range(len(for_lists))):
                 cells[at] = (text, value) if at == place else STRANGE[int(rng.integers(len(STRANGE)))]

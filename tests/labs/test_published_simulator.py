@@ -194,7 +194,7 @@ def test_a_run_that_cannot_be_is_refused(how: dict[str, Any], code: str, words: 
         simulator(**how)
 
 
-@examples(150)
+@examples(60)
 @given(st.data())
 def test_junk_is_refused_in_a_sentence(data: st.DataObject) -> None:
     usual = {"stages": [3], "replicas": [1, 4], "microbatches": [2], "gradient_size": [8], "comm_mode": ["INT8"], "seed": [None, 1]}

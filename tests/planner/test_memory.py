@@ -5,13 +5,14 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import pytest
 from cases import in_turn, refusal
 from hypothesis import given
 from misuse import outcome, usual_or_junk
 from profiles import examples
 
 from hybridlab import Costs, Memory, build, rank, schedule_for, simulate
-from hybridlab.automatic import Ranking
+from hybridlab.automatic import Ranking, search
 from hybridlab.bound import lower_bound, optimality_gap, optimum
 
 SCHEDULE, COSTS = build("1f1b", 2, 4), Costs(forward=[1, 2], backward=[2, 3], p2p=1)
@@ -22,6 +23,12 @@ ASK: dict[str, Callable[[Any], Any]] = {
     "optimum": lambda memory: optimum(SCHEDULE, COSTS, memory),
     "optimality_gap": lambda memory: optimality_gap(SCHEDULE, COSTS, memory),
 }
+
+
+@pytest.fixture(autouse=True)
+def few_policies(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A search without effort then takes less time."""
+    monkeypatch.setattr(search, "FIRST_POLICIES", 60_000)
 
 
 @in_turn("ask", [rank, schedule_for, lower_bound, optimum, optimality_gap])
