@@ -59,10 +59,7 @@ COLUMNS = {
     "found": ("found by", False),
     "proven": ("proven by", False),
 }
-CAPTION = (
-    "Size: devices x microbatches. Memory: activations that a device can hold. Best and bound: makespans, in microseconds where no other "
-    "unit is given. Found by, proven by: who found the best order, and who proved the bound."
-)
+CAPTION = "Best and bound are in microseconds where no other unit is given."
 
 
 # ---- the words of the page ----
