@@ -84,7 +84,7 @@ export const orNull = (rule) => ({ ...rule, fits: (value) => value === null || r
 export const orEach = (rule) => ({ ...rule, fits: (value) => [value].flat().every(rule.fits) });
 
 // The name of something that is looked for, or nothing.
-export const nameIn = (has, words) => ({ fits: (name) => name === "" || has(name), words: () => words, first: "" });
+export const nameIn = (has, words) => ({ fits: (name) => name === "" || (isText(name) && has(name)), words: () => words, first: "" });
 
 export const textUpTo = (longest) => ({
   fits: (value) => isText(value) && value.length <= longest, words: () => `a text of at most ${longest} characters`, first: "",

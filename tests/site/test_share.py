@@ -528,6 +528,7 @@ WRONG = [
     ("TimelineExplorer", "weight_share=2", "weight_share can be a number from 0 to 1."),
     ("TimelineExplorer", "slow_device=first", "slow_device can be null, or a whole number of at least 0."),
     ("TimelineExplorer", "chosen=7F0", "chosen can be an operation of the picture"),
+    ("TimelineExplorer", "chosen=0", "chosen can be an operation of the picture"),
     ("TimelineExplorer", "time=99", "time can be null, or a number from 0 to "),
     ("TimelineExplorer", "zoom=0", "zoom can be a number from 1 to 64."),
     ("TimelineExplorer", "path=1", "path can be false or true."),
