@@ -42,7 +42,6 @@ IMPORTS = "from hybridlab import Student, check as hand_in\n\nmine = Student('st
     "source, earned",
     [
         (SPEC.solutions[KEY], 0),
-        (GPIPE, 2),
         # where hybridlab is installed with its course, an import of check must not take the place of the grader's
         (f"{IMPORTS}{GPIPE}", 2),
         (f"{IMPORTS}{GPIPE.replace('check(', 'hand_in(')}", 2),

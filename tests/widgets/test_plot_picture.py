@@ -9,7 +9,6 @@ import matplotlib as mpl
 import matplotlib.style
 import numpy as np
 import pytest
-from cases import in_turn
 from first_screen import MOVING, PICTURE, first_screen, moving_screen
 from IPython.core.formatters import DisplayFormatter
 from matplotlib.image import imread
@@ -66,14 +65,9 @@ def some_pictures() -> list[bytes]:
     return [png(plot.compare({"ZB-H1": made("zb-h1", 2, 4)})), png(curves)]
 
 
-@pytest.fixture(scope="module")
-def usual() -> list[bytes]:
-    return some_pictures()
-
-
-@in_turn("style", ["dark_background", "ggplot", "fivethirtyeight"])
-def test_a_figure_is_the_same_whatever_the_settings_of_matplotlib_and_changes_none(style: str, usual: list[bytes]) -> None:
-    with mpl.style.context(style):
+def test_a_figure_is_the_same_whatever_the_settings_of_matplotlib_and_changes_none() -> None:
+    usual = some_pictures()
+    with mpl.style.context(["dark_background", "ggplot", "fivethirtyeight"]):
         mpl.get_backend()  # the first call finds the backend and changes the settings
         before = mpl.rcParams.copy()
         assert some_pictures() == usual

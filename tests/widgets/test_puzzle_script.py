@@ -48,7 +48,7 @@ def texts_for(name: str) -> list[str]:
     for other in ("gpipe", "1f1b", "zb-h1", "eager-1f1b"):
         sizes = {(puzzle.devices, puzzle.microbatches), (puzzle.devices, 2), (2, puzzle.microbatches)}
         schedules += [str(build(other, *size)) for size in sorted(sizes)]
-    return ["", *(each for text in schedules for each in variants(text, 12, rng)), *islice(random_texts(80), 60)]
+    return ["", *(each for text in schedules for each in variants(text, 6, rng)), *islice(random_texts(80), 30)]
 
 
 def test_the_page_finds_the_goals_and_the_faults_of_the_library(tmp_path: Path) -> None:
