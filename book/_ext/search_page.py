@@ -22,7 +22,7 @@ ALSO = {
     "book/start": "setup, installation, duration, colab",
     "book/your_times": "upload, spreadsheet, excel",
     "book/your_trace": "upload, profile, profiler",
-    "book/zoo": "benchmark, TSPLIB, JSPLIB, MIPLIB, job shop, leaderboard, unsolved",
+    "book/zoo": "benchmark, TSPLIB, JSPLIB, MIPLIB, job, shop, leaderboard, unsolved",
 }
 NOT_QUOTED = {"script", "style", "noscript", "svg", "nav", "pre", "select", "button", "h1", "h2", "h3", "h4", "h5", "h6"}
 NOT_QUOTED_CLASSES = {"headerlink", "collapsed", "expanded", "sig"}  # links to a place, titles of folded code, signatures
