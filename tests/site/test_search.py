@@ -71,7 +71,8 @@ def one_typing_error_is_forgiven_and_told(page: Page) -> None:
 
 def readers_find_what_they_ask_for(page: Page) -> None:
     """In their own words: written together, in a whole question, in words that the page itself does not have."""
-    for words, wanted in (("ring allreduce", "labs/lab04_ring.html"), ("upload csv", "book/your_times.html")):
+    asked = (("ring allreduce", "labs/lab04_ring.html"), ("upload csv", "book/your_times.html"), ("job shop", "book/zoo.html"))
+    for words, wanted in asked:
         assert wanted in addresses(search(page, words)), words
     assert addresses(search(page, "how long does a lab take"))[0] == "book/start.html#how-long-a-lab-takes"
 
