@@ -14,7 +14,7 @@ from hybridlab import formulas
 from hybridlab.collectives import Link, RingResult, ring_all_reduce
 from hybridlab.costs import Costs
 from hybridlab.errors import Deadlock, HybridLabError, InvalidSchedule, RunFailed, UnsupportedSize
-from hybridlab.hardware import A100_40GB, A100_80GB, B200, H100, H200, V100
+from hybridlab.hardware import A100_40GB, A100_80GB, B200, B300, GB200, GB300, H100, H200, V100
 from hybridlab.memory import Memory
 from hybridlab.mesh import Mesh
 from hybridlab.model import Transformer
@@ -39,11 +39,14 @@ __all__ = [
     "A100_40GB",
     "A100_80GB",
     "B200",
+    "B300",
     "BF16",
     "E4M3",
     "E5M2",
     "FP16",
     "FP32",
+    "GB200",
+    "GB300",
     "H100",
     "H200",
     "INT4",

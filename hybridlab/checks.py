@@ -329,7 +329,7 @@ def item_of(items: Sequence[Item], place: object, owner: str, noun: str) -> Item
 
 
 def with_known_arguments(made: type[Item]) -> type[Item]:
-    """Return the class. A call with an argument that it does not have then raises an error that lists its arguments.
+    """Return the class. A call with an argument that it does not have, or without one that it needs, then raises an error that names it.
 
     Python's own error names no other argument, and is no HybridLabError.
 
@@ -341,19 +341,22 @@ def with_known_arguments(made: type[Item]) -> type[Item]:
     Examples
     --------
     >>> from hybridlab import Plan
-    >>> Plan(tensor=8, expert=4)
+    >>> Plan(tensor=8, pipeline=4)
     Traceback (most recent call last):
-    hybridlab.errors.HybridLabError: Plan has no argument 'expert'. Known: tensor, pipeline, data, microbatch, global_batch, chunks,
-        recompute, sequence_parallel
+    hybridlab.errors.HybridLabError: Plan also needs data, microbatch, global_batch
     """
     changed: Any = made  # mypy lets nobody change a method
-    init, known = changed.__init__, list(inspect.signature(made).parameters)
+    init, parameters = changed.__init__, inspect.signature(made).parameters
+    known, needed = list(parameters), [name for name, each in parameters.items() if each.default is each.empty]
 
     @wraps(init)
     def checked(self: Any, *places: Any, **named: Any) -> None:
         for name in named:
             if name not in known:
                 raise HybridLabError(f"{made.__name__} has no argument {name!r}. Known: {', '.join(known)}", "unknown-name")
+        missing = [name for name in needed[len(places) :] if name not in named]
+        if missing:
+            raise HybridLabError(f"{made.__name__} also needs {', '.join(missing)}", "empty")
         init(self, *places, **named)
 
     changed.__init__ = checked

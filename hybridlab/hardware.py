@@ -62,7 +62,8 @@ def each_way(total: float) -> float:
     return one_time(total, "total") / 2
 
 
-INFINIBAND_EDR, INFINIBAND_HDR, INFINIBAND_NDR = gigabits(100), gigabits(200), gigabits(400)  # rate of one port, bytes/s in one direction
+INFINIBAND_EDR, INFINIBAND_HDR = gigabits(100), gigabits(200)  # rate of one port, bytes/s in one direction
+INFINIBAND_NDR, INFINIBAND_XDR = gigabits(400), gigabits(800)
 PCIE_GEN3, PCIE_GEN4, PCIE_GEN5 = 16e9, 32e9, 64e9  # 16 lanes, bytes/s in one direction, before line encoding
 
 
@@ -92,13 +93,15 @@ class Profile:
         Peak rates of FP32 (without tensor cores) and of dense FP8, FLOP/s; None without a source.
     nccl_nvlink : float or None
         The NVLink rate that the NCCL library assumes, bytes/s in one direction; None without a source.
+    efficiency : float or None
+        The share of the tensor cores' peak that products of large matrices reach, fitted to measured runs; None where none was fitted.
     source : str
         The documents with these values, and the values that are not confirmed.
 
     Raises
     ------
     HybridLabError
-        A value is not a finite number of at least 1, or a text is not a string.
+        A value is not a finite number of at least 1, ``efficiency`` is not above 0 and at most 1, or a text is not a string.
     """
 
     name: str
@@ -111,6 +114,7 @@ class Profile:
     fp32_flops: float | None = None
     fp8_flops: float | None = None
     nccl_nvlink: float | None = None
+    efficiency: float | None = None
     source: str = "the caller's own figures"
 
     def __post_init__(self) -> None:
@@ -127,6 +131,10 @@ class Profile:
                 raise HybridLabError(
                     f"{field} must be at least 1, in SI units such as 25e9 bytes a second, not {short_repr(value)}", "too-small"
                 )
+        if self.efficiency is not None:
+            object.__setattr__(self, "efficiency", one_time(self.efficiency, "efficiency"))
+            if not 0 < self.efficiency <= 1:
+                raise HybridLabError(f"efficiency must be above 0 and at most 1, such as 0.75, not {self.efficiency:g}", "out-of-range")
 
     @property
     def nvlink_total(self) -> float:
@@ -207,6 +215,7 @@ A100_40GB = Profile(
     network=INFINIBAND_HDR,
     fp32_flops=19.5e12,
     nccl_nvlink=240e9,
+    efficiency=0.7514,
     source="NVIDIA A100 data sheet; 312 TFLOP/s also in Narayanan et al. 2021, section 5; NCCL topo.h: 12 links of 20 GB/s; "
     "DGX A100: 8 HDR ports a node",
 )
@@ -219,6 +228,7 @@ A100_80GB = Profile(
     network=INFINIBAND_HDR,
     fp32_flops=19.5e12,
     nccl_nvlink=240e9,
+    efficiency=0.7514,
     source=f"as {A100_40GB.name}; memory bandwidth: 5120 bits x 1593 MHz x 2 / 8",
 )
 H100 = Profile(
@@ -230,6 +240,7 @@ H100 = Profile(
     network=INFINIBAND_NDR,
     fp8_flops=1978.9e12,
     nccl_nvlink=370.8e9,
+    efficiency=0.6298,
     source="NVIDIA H100 data sheet, whose tensor-core figures are with sparsity, twice the dense; NCCL topo.h: 18 links of 20.6 GB/s; "
     "DGX H100: 8 NDR ports a node, not confirmed against the data sheet",
 )
@@ -240,6 +251,7 @@ H200 = Profile(
     memory_bandwidth=4800e9,
     nvlink=each_way(900e9),
     network=INFINIBAND_NDR,
+    efficiency=0.6298,
     source="MLCommons inference v4.1 system description; 8 NDR ports a node, not confirmed against the data sheet",
 )
 B200 = Profile(
@@ -251,9 +263,56 @@ B200 = Profile(
     network=INFINIBAND_NDR,
     fp8_flops=4500e12,
     nccl_nvlink=721.8e9,
+    efficiency=0.4268,
     source="NCCL topo.h: 18 links of 40.1 GB/s; all other figures not confirmed against the data sheet",
 )
-GPUS: Mapping[str, Profile] = MappingProxyType({gpu.name: gpu for gpu in (V100, A100_40GB, A100_80GB, H100, H200, B200)})
+GB200 = Profile(
+    "GB200-NVL72",
+    matmul_flops=2500e12,
+    memory=186e9,
+    memory_bandwidth=8000e9,
+    nvlink=each_way(1800e9),
+    network=INFINIBAND_NDR,
+    gpus_per_node=72,  # all GPUs of a rack are on one NVLink switch
+    fp32_flops=80e12,
+    fp8_flops=5000e12,
+    nccl_nvlink=721.8e9,
+    efficiency=0.4983,
+    source="NVIDIA Blackwell data sheet, column GB200, as others quote it: tensor-core figures are with sparsity, twice the dense; "
+    "NCCL topo.h: 18 links of 40.1 GB/s; one NDR port a GPU, not confirmed against the data sheet",
+)
+GB300 = Profile(
+    "GB300-NVL72",
+    matmul_flops=2500e12,
+    memory=279e9,
+    memory_bandwidth=8000e9,
+    nvlink=each_way(1800e9),
+    network=INFINIBAND_XDR,
+    gpus_per_node=72,
+    fp32_flops=80e12,
+    fp8_flops=5000e12,
+    nccl_nvlink=721.8e9,
+    efficiency=0.6511,
+    source="NVIDIA Blackwell Ultra data sheet, column GB300, as others quote it: tensor-core figures are with sparsity, twice the dense; "
+    "NCCL topo.h: 18 links of 40.1 GB/s; one XDR port a GPU, not confirmed against the data sheet",
+)
+B300 = Profile(
+    "B300-HGX",
+    matmul_flops=2250e12,
+    memory=270e9,
+    memory_bandwidth=7700e9,
+    nvlink=each_way(1800e9),
+    network=INFINIBAND_XDR,
+    fp32_flops=75e12,
+    fp8_flops=4500e12,
+    nccl_nvlink=721.8e9,
+    efficiency=0.6511,
+    source="NVIDIA Blackwell Ultra data sheet, column HGX, as others quote it: tensor-core figures are with sparsity, twice the dense; "
+    "NCCL topo.h: 18 links of 40.1 GB/s; one XDR port a GPU, not confirmed against the data sheet",
+)
+GPUS: Mapping[str, Profile] = MappingProxyType(
+    {each.name: each for each in (V100, A100_40GB, A100_80GB, H100, H200, B200, GB200, GB300, B300)}
+)
 
 
 def gpu(name: str) -> Profile:

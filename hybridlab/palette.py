@@ -17,7 +17,11 @@ KIND_COLOURS: Mapping[str, str] = MappingProxyType({"F": "#56B4E9", "B": "#E69F0
 SPAN_COLOURS: Mapping[str, str] = MappingProxyType({"reduce-scatter": "#CC79A7", "all-gather": "#0072B2", "optimiser": "#B8BEC6"})
 
 # Colours for the parts of a stacked bar, in order. Neighbours differ in lightness, so they also differ in black and white.
-PART_COLOURS = (*(KIND_COLOURS[kind] for kind in "FBWI"), *(SPAN_COLOURS[kind] for kind in ("reduce-scatter", "optimiser", "all-gather")))
+PART_COLOURS = (
+    *(KIND_COLOURS[kind] for kind in "FBWI"),
+    *(SPAN_COLOURS[kind] for kind in ("reduce-scatter", "optimiser", "all-gather")),
+    *("#D55E00", "#DDD3C0", "#4A4A4A"),
+)
 LIGHTEST = 0.6  # share of white in the lightest shade
 MOST_LINES = 18  # 6 colours, each with 3 combinations of dash and marker
 
@@ -65,12 +69,12 @@ def line_style(place: int) -> LineStyle:
 
 
 def ink_on(colour: str) -> str:
-    """Return the text colour for a background colour of this palette: white on the dark blue of all-gathers, otherwise black.
+    """Return the text colour for a background colour of this palette: white on dark blue and dark grey, otherwise black.
 
     >>> ink_on("#F0E442"), ink_on(PART_COLOURS[-1])
     ('#000000', '#FFFFFF')
     """
-    return "#FFFFFF" if colour == SPAN_COLOURS["all-gather"] else "#000000"
+    return "#FFFFFF" if colour in (SPAN_COLOURS["all-gather"], PART_COLOURS[-1]) else "#000000"
 
 
 def shade_colour(kind: str, shade: int, shades: int) -> str:

@@ -9,9 +9,21 @@ IterationTime(20.624 s, 142.4 TFLOP/s a GPU: matmul 61.9 %, memory_traffic 16.1 
 """
 
 from hybridlab.planner.calibration import calibrate
-from hybridlab.planner.iteration import EFFICIENCY, IterationTime, predict
+from hybridlab.planner.iteration import EFFICIENCY, IterationTime, layer_seconds, predict
 from hybridlab.planner.memory import GPUMemory, memory
 from hybridlab.planner.plan import Plan
 from hybridlab.planner.search import Found, Search, search
 
-__all__ = ["EFFICIENCY", "Found", "GPUMemory", "IterationTime", "Plan", "Search", "calibrate", "memory", "predict", "search"]
+__all__ = [
+    "EFFICIENCY",
+    "Found",
+    "GPUMemory",
+    "IterationTime",
+    "Plan",
+    "Search",
+    "calibrate",
+    "layer_seconds",
+    "memory",
+    "predict",
+    "search",
+]

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from hybridlab.arrays import Floats
 from hybridlab.checks import each_of, one_time, short_repr
 from hybridlab.errors import HybridLabError
 from hybridlab.hardware import Profile
@@ -49,22 +50,22 @@ def calibrate(runs: Iterable[Measured], profile: Profile) -> float:
     measured = checked_runs(runs)
     if not measured:
         raise HybridLabError("there are no runs to calibrate on: pass at least one (model, plan, seconds)", "empty")
-    # A predicted time is constant + variable / efficiency. Predictions at two efficiencies give the constant and the variable part.
-    at_peak, at_half = (
-        np.array([predict(model, plan, profile, efficiency=share).seconds for model, plan, _ in measured]) for share in (1.0, 0.5)
-    )
-    _refuse_faster_than_peak(measured, at_peak.tolist(), profile)
-    variable = at_half - at_peak
-    constant, seconds = at_peak - variable, np.array([time for *_, time in measured])
+    seconds = np.array([time for *_, time in measured])
+
+    def times(share: float) -> Floats:
+        # These runs ran, so they fit in memory.
+        return np.array([predict(model, plan, profile, efficiency=share, must_fit=False).seconds for model, plan, _ in measured])
+
+    _refuse_faster_than_peak(measured, times(1.0).tolist(), profile)
 
     def loss(share: float) -> float:
-        return float(np.square(np.log((constant + variable / share) / seconds)).mean())
+        return float(np.square(np.log(times(max(share, LEAST_EFFICIENCY)) / seconds)).mean())
 
     golden = (math.sqrt(5) - 1) / 2  # each step of the search shrinks the range by this factor
     low, high = 0.0, 1.0
     while high - low > 1e-7:
         left, right = high - golden * (high - low), low + golden * (high - low)
-        low, high = (low, right) if loss(left) < loss(right) else (left, high)
+        low, high = (low, right) if loss(left) <= loss(right) else (left, high)
     share = round((low + high) / 2, 6)
     if share < LEAST_EFFICIENCY:
         longest = max(time for *_, time in measured)

@@ -8,10 +8,11 @@ from hybridlab.errors import UnsupportedSize
 from hybridlab.hardware import Profile
 from hybridlab.model import RECOMPUTE, Transformer
 from hybridlab.planner.plan import Plan, refuse_misfit
+from hybridlab.planner.stages import layers_of, plan_stages
 
 # Bytes per parameter in mixed precision with Adam: weight and gradient in 16 bits; a copy of the weight, the mean and the variance in
 # 32 bits (Rajbhandari et al., arXiv 1910.02054)
-STATE_BYTES = 2 + 2 + 4 + 4 + 4
+WEIGHT_BYTES, GRADIENT_BYTES, OPTIMISER_STATE = 2, {"bf16": 2, "fp32": 4}, 4 + 4 + 4
 MORE_STAGES, MORE_MEMORY = "more tensor or pipeline stages", "GPUs of more memory, or a smaller model"
 LOGIT_BYTES = 2 + 4  # a 16-bit logit, and an FP32 copy for the loss; the gradient of the logit overwrites the copy
 
@@ -37,15 +38,6 @@ class GPUMemory(NamedTuple):
     def total(self) -> float:
         """The sum of the three parts."""
         return self.states + self.activations + self.working
-
-
-def stage_parameters(model: Transformer, plan: Plan) -> float:
-    """Return the number of parameters on one GPU of the first stage.
-
-    The GPU holds its part of the layers, its part of the token embedding, and the whole position embedding.
-    """
-    layers = model.layers / plan.pipeline * model.layer_parameters / plan.tensor
-    return layers + (model.vocabulary / plan.tensor + model.sequence) * model.hidden
 
 
 def memory(model: Transformer, plan: Plan) -> GPUMemory:
@@ -83,23 +75,50 @@ def memory(model: Transformer, plan: Plan) -> GPUMemory:
     return _fullest(model, plan)
 
 
-def stage_memories(model: Transformer, plan: Plan) -> tuple[GPUMemory, GPUMemory]:
-    """Return the memory on a GPU of the first stage and on a GPU of the last stage. This function does not check its arguments."""
-    size, tensor, recompute, split = plan.microbatch, plan.tensor, plan.recompute, plan.sequence_parallel
-    states = STATE_BYTES * stage_parameters(model, plan)
-    on_first = model.activation_bytes(size, tensor, plan.pipeline, plan.chunks, recompute, split, plan.microbatches)
-    of_one_microbatch = model.activation_bytes(size, tensor, plan.pipeline, 1, recompute, split, 1)
-    on_last = of_one_microbatch * (plan.pipeline - (plan.pipeline - 1) / plan.chunks)
-    whole, stored = (model.layer_activation_bytes(size, tensor, each, split) for each in ("none", recompute))
-    logits = LOGIT_BYTES * size * model.sequence * model.vocabulary / tensor
+def stage_memories(model: Transformer, plan: Plan) -> list[GPUMemory]:
+    """Return the memory on a GPU of each stage, of equal stages only of the first. This function does not check its arguments."""
+    layers = layers_of(model, plan)
     # a backward recomputes one layer at a time
-    return GPUMemory(states, on_first, whole - stored), GPUMemory(states, on_last, whole - stored + logits)
+    working = max(layer.recomputed for layer in layers if layer)
+    if plan.gradients == "fp32":
+        # before they are added to FP32 sums, the weight gradients of one layer are 16-bit numbers; those of experts are added at once
+        working += max(2 * layer.weights for layer in layers if layer)
+    dense, sparse = (layer.kept if layer else 0.0 for layer in layers)
+    return [
+        GPUMemory(
+            _states(plan, stage.weights, plan.copies) + _states(plan, stage.expert_weights, plan.copies // plan.expert),
+            held_microbatches(plan, stage.place) * (stage.dense * dense + stage.sparse * sparse),
+            working + logit_bytes(model, plan) if stage.last else working,
+        )
+        for stage in plan_stages(model, plan, layers)
+    ]
+
+
+def logit_bytes(model: Transformer, plan: Plan) -> float:
+    """Return the bytes of the logits of one microbatch on one GPU."""
+    return LOGIT_BYTES * plan.microbatch * model.sequence / plan.context * model.vocabulary / plan.tensor
+
+
+def held_microbatches(plan: Plan, stage: int) -> float:
+    """Return how many microbatches a stage holds at its peak, under 1F1B or interleaved 1F1B (Narayanan et al., arXiv 2104.04473)."""
+    after = plan.pipeline - 1 - stage
+    if plan.chunks == 1:
+        return float(min(1 + after, plan.microbatches))
+    return min((2 * after + (plan.chunks - 1) * plan.pipeline + 1) / plan.chunks, float(plan.microbatches))
+
+
+def _states(plan: Plan, weights: float, ranks: int) -> float:
+    """Return the bytes of weights, gradients and the state of the optimiser that ``ranks`` GPUs hold, or divide among themselves.
+
+    ZeRO 1, 2 and 3 divide the state of the optimiser, then the gradients, then the weights (Rajbhandari et al., Fig. 1).
+    """
+    parts = OPTIMISER_STATE, GRADIENT_BYTES[plan.gradients], WEIGHT_BYTES
+    return weights * (sum(parts[: plan.zero]) / ranks + sum(parts[plan.zero :]))
 
 
 def _fullest(model: Transformer, plan: Plan) -> GPUMemory:
     """Return the memory on the fullest GPU of a plan. The plan must divide the layers and the heads of the model."""
-    first, last = stage_memories(model, plan)
-    return first if first.total >= last.total else last
+    return max(stage_memories(model, plan), key=lambda each: each.total)
 
 
 def refuse_overflow(model: Transformer, plan: Plan, profile: Profile) -> None:

@@ -12,7 +12,7 @@ from hybridlab.checks import LARGEST, item_of, whole_number
 from hybridlab.errors import UnsupportedSize
 from hybridlab.hardware import Profile
 from hybridlab.model import RECOMPUTE, Transformer
-from hybridlab.planner.iteration import EFFICIENCY, predict
+from hybridlab.planner.iteration import predict
 from hybridlab.planner.memory import MORE_MEMORY, can_fit, memory
 from hybridlab.planner.plan import LEAST_BATCH, Plan, checked_model, checked_profile, divisors, samples_of, tensor_degrees
 from hybridlab.tables import Tabular
@@ -120,7 +120,7 @@ class Search(Tabular, Sequence[Found]):
         return f"Search({len(self.found):,} of {self.tried:,} plans fit on {self.profile.name}: best {self.best.seconds:.1f} s)"
 
 
-def search(model: Transformer, gpus: int, profile: Profile, global_batch: int | None = None, *, efficiency: float = EFFICIENCY) -> Search:
+def search(model: Transformer, gpus: int, profile: Profile, global_batch: int | None = None, *, efficiency: float | None = None) -> Search:
     """Return all plans that fit in the memory of a given number of GPUs, fastest first.
 
     The search tries all plans that divide layers, heads and samples evenly. It combines every tensor degree that divides the GPUs of
@@ -157,7 +157,7 @@ def search(model: Transformer, gpus: int, profile: Profile, global_batch: int | 
     >>> found
     Search(1,467 of 1,845 plans fit on A100-SXM4-80GB: best 2.7 s)
     >>> found.best.plan.recompute, len(found.pareto)
-    ('none', 24)
+    ('none', 25)
     """
     count = whole_number(gpus, "gpus")
     asked = None if global_batch is None else whole_number(global_batch, "global_batch")

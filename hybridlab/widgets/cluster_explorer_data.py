@@ -16,12 +16,15 @@ from typing import Any, NamedTuple
 
 from hybridlab.errors import HybridLabError, UnsupportedSize
 from hybridlab.hardware import Profile
-from hybridlab.model import Transformer
+from hybridlab.model import Transformer, Work
+from hybridlab.model.operations import layer_sums
 from hybridlab.palette import PART_COLOURS, ink_on, line_style
 from hybridlab.planner import GPUMemory, IterationTime, Plan, memory, predict
-from hybridlab.planner.iteration import Amounts, amounts_of, part_seconds
-from hybridlab.planner.memory import MORE_MEMORY, MORE_STAGES, refuse_overflow, stage_memories
+from hybridlab.planner.iteration import EFFICIENCY, OPTIMISER_BYTES, Amounts, amounts_of, part_seconds
+from hybridlab.planner.layer import MEMORY_SHARE, activation_ring
+from hybridlab.planner.memory import MORE_MEMORY, MORE_STAGES, logit_bytes, refuse_overflow, stage_memories
 from hybridlab.planner.plan import refuse_misfit
+from hybridlab.planner.stages import stage_parameters
 from hybridlab.widgets.page_data import Data, compact_json, refuse_too_large
 from hybridlab.wire import WireFormat
 
@@ -48,6 +51,7 @@ PARTS = {
     "bubble": "bubble",
     "data_parallel": "data-parallel all-reduce",
     "optimiser": "optimiser",
+    "host": "waiting for kernels to start",
 }
 COUNTS = ("tensor", "stages", "replicas", "chunks", "microbatches", "microbatch")
 Values = Mapping[str, Mapping[Any, Any]]  # axis -> name of a value -> value
@@ -74,7 +78,23 @@ class ClusterCase(NamedTuple):
     @property
     def amounts(self) -> Amounts:
         """The planner's amounts for this case, which determine the time."""
-        return amounts_of(self.model, self.plan, self.profile, self.wire)
+        return amounts_of(self.model, self.plan, self.profile, self.wire, self.profile.efficiency or EFFICIENCY)
+
+    @property
+    def layer(self) -> Work:
+        """The work of a layer for one microbatch."""
+        sums = layer_sums(self.model, not self.model.experts, self.plan.share)
+        return sums.forward.plus(sums.backward)
+
+    @property
+    def ring(self) -> float:
+        """The seconds of one all-reduce inside a layer."""
+        return activation_ring(self.model, self.plan, self.profile)
+
+    @property
+    def head(self) -> Work:
+        """The work of the logits of one microbatch."""
+        return self.model.head_work(self.plan.microbatch, self.plan.tensor)
 
     @property
     def on_first(self) -> GPUMemory:
@@ -84,7 +104,7 @@ class ClusterCase(NamedTuple):
     @property
     def on_last(self) -> GPUMemory:
         """The memory on a GPU of the last stage."""
-        return stage_memories(self.model, self.plan)[1]
+        return stage_memories(self.model, self.plan)[-1]
 
     @property
     def alone(self) -> "ClusterCase":
@@ -259,14 +279,37 @@ def quantities() -> dict[str, Sum]:
 
     The planner's own function ``part_seconds`` gives the seconds. Its arguments are sums of tables here instead of numbers.
     """
-    # These operations are proportional to the size of a microbatch, so a table for one sample is enough.
-    of_one_sample = ("layer_flops", "head_flops")
-    amounts = Amounts(**{name: Sum.of(f"{name} microbatch" if name in of_one_sample else name) for name in Amounts._fields})
+    layer = {
+        # operations are proportional to the size of a microbatch, so a table for one sample is enough
+        "matmul": Sum.of("layers layer_flops microbatch 1/flops_per_second"),
+        "memory_traffic": Sum.of("layers layer_bytes 1/bytes_per_second"),
+        "tensor_parallel": Sum.of("layers layer_rings ring"),
+        "host": Sum.of("layers layer_host"),
+    }
+    nothing = Sum(())  # this grid has no experts and no gathers
+    amounts = Amounts(
+        microbatches=Sum.of("microbatches"),
+        chunks=Sum.of("chunks"),
+        gaps=Sum.of("gaps"),
+        matmul=layer["matmul"] + Sum.of("head_flops microbatch 1/flops_per_second"),
+        memory_traffic=layer["memory_traffic"] + Sum.of("head_bytes 1/bytes_per_second"),
+        tensor_parallel=layer["tensor_parallel"] + Sum.of("head_rings ring"),
+        experts=nothing,
+        gathers=nothing,
+        host=layer["host"],
+        others=Sum.of("gaps") * sum(layer.values(), nothing),
+        exchange=Sum.of("exchange"),
+        steady_exchange=Sum.of("exchange"),
+        data_parallel=Sum.of("gradients"),
+        optimiser=OPTIMISER_BYTES * Sum.of("parameters 1/bytes_per_second"),
+    )
+    seconds = part_seconds(amounts)
     return {
-        **part_seconds(amounts),
+        **{name: seconds[name] for name in PARTS},
         "work": Sum.of("work microbatch microbatches"),
         "gpus": Sum.of("tensor stages replicas"),
-        "states": Sum.of("states"),
+        "states_first": Sum.of("states_first"),
+        "states_last": Sum.of("states_last"),
         "activations_first": Sum.of("activations held_first microbatch"),
         "activations_last": Sum.of("activations held_last microbatch"),
         "working_first": Sum.of("working_first microbatch"),
@@ -278,26 +321,35 @@ def quantities() -> dict[str, Sum]:
 # Name of a table -> (its axes, function from a case to a number). In large tables, seconds have only five digits, to save bytes.
 NUMBERS: Mapping[str, tuple[str, Callable[[ClusterCase], float]]] = {
     "gaps": ("stages", lambda case: case.amounts.gaps),
-    "layers": ("model stages", lambda case: case.amounts.layers),
-    "layer_flops": ("model tensor recompute", lambda case: case.amounts.layer_flops),
-    "layer_bytes": ("model tensor recompute microbatch sequence_parallel", lambda case: case.amounts.layer_bytes),
-    "layer_rings": ("model tensor recompute", lambda case: case.amounts.layer_rings),
-    "head_flops": ("model tensor", lambda case: case.amounts.head_flops),
-    "head_bytes": ("model tensor microbatch", lambda case: case.amounts.head_bytes),
-    "head_rings": ("model tensor", lambda case: case.amounts.head_rings),
-    "flops_per_second": ("gpu", lambda case: case.amounts.flops_per_second),
-    "bytes_per_second": ("gpu", lambda case: case.amounts.bytes_per_second),
-    "ring": ("model fabric tensor microbatch", lambda case: _five_digits(case.amounts.ring)),
-    "gradients": ("model tensor stages fabric replicas link wire", lambda case: _five_digits(case.amounts.gradients)),
-    "parameters": ("model tensor stages", lambda case: case.amounts.parameters),
+    "layers": ("model stages", lambda case: case.model.layers / case.plan.pipeline),
+    "layer_flops": ("model tensor recompute", lambda case: case.layer.flops),
+    "layer_bytes": ("model tensor recompute microbatch sequence_parallel", lambda case: case.layer.nbytes),
+    "layer_rings": ("model tensor recompute", lambda case: case.layer.all_reduces),
+    "layer_host": (
+        "model gpu tensor recompute microbatch sequence_parallel",
+        lambda case: _five_digits(case.alone.amounts.host / case.model.layers),
+    ),
+    "head_flops": ("model tensor", lambda case: case.head.flops),
+    "head_bytes": ("model tensor microbatch", lambda case: case.head.nbytes),
+    "head_rings": ("model tensor", lambda case: case.head.all_reduces),
+    "flops_per_second": ("gpu", lambda case: (case.profile.efficiency or EFFICIENCY) * case.profile.matmul_flops),
+    "bytes_per_second": ("gpu", lambda case: MEMORY_SHARE * case.profile.memory_bandwidth),
+    "ring": ("model fabric tensor microbatch", lambda case: _five_digits(case.ring)),
+    "gradients": ("model tensor stages fabric replicas link wire", lambda case: _five_digits(case.amounts.data_parallel)),
+    "parameters": ("model tensor stages", lambda case: stage_parameters(case.model, case.plan)),
     "work": ("model tensor stages recompute", lambda case: case.time(must_fit=False).flops / case.plan.gpus / 1e12),
-    "states": ("model tensor stages", lambda case: case.on_first.states / 1e9),
+    "states_first": ("model tensor stages", lambda case: case.on_first.states / 1e9),
+    "states_last": ("model tensor stages", lambda case: case.on_last.states / 1e9),
     # activations of one sample if all layers are on one stage
     "activations": ("model tensor recompute sequence_parallel", lambda case: case.on_first.activations / 1e9),
     # activations that a stage holds, divided by the activations of one microbatch in all layers
     "held_first": ("stages load", lambda case: case.on_first.activations / case.alone.on_first.activations),
     "held_last": ("stages load", lambda case: case.on_last.activations / case.alone.on_last.activations),
-    "working_first": ("model tensor recompute sequence_parallel", lambda case: case.on_first.working / 1e9),
+    # these tables are for one stage, which has the logits, and the first of several stages has none
+    "working_first": (
+        "model tensor recompute sequence_parallel",
+        lambda case: (case.on_last.working - logit_bytes(case.model, case.plan)) / 1e9,
+    ),
     "working_last": ("model tensor recompute sequence_parallel", lambda case: case.on_last.working / 1e9),
     "capacity": ("gpu", lambda case: case.profile.memory / 1e9),
 }
@@ -360,8 +412,8 @@ def cluster_data(values: Values) -> Data:
         - ``tables`` by name. A table has ``axes``, their ``sizes``, and ``values`` with one value for each combination. The last axis
           changes fastest
         - ``quantities`` are sums of products of tables and numbers, as lists of lists. They are the seconds of each part,
-          ``gpus``, and ``work`` (1e12 operations per GPU and iteration). In gigabytes, they are the ``capacity`` of a GPU, the ``states``,
-          and activations and working memory on a GPU of the first stage and of the last stage
+          ``gpus``, and ``work`` (1e12 operations per GPU and iteration). In gigabytes, they are the ``capacity`` of a GPU, and the states,
+          activations and working memory on a GPU of the first stage and of the last stage
         - ``derived`` has a table of indices for each axis that other axes determine
         - ``refused`` has tables of indices into ``sentences``; index 0 means that nothing is refused. The tables ``chunks`` and ``layers``
           show which plans exist, and the table ``memory`` shows which plans do not fit in memory
@@ -379,7 +431,7 @@ def cluster_data(values: Values) -> Data:
         "axes": [{"name": name, "label": LABELS[name], "values": list(values[name])} for name in AXES],
         "parts": [
             {"name": name, "words": words, "colour": colour, "ink": ink_on(colour)}
-            for (name, words), colour in zip(PARTS.items(), PART_COLOURS, strict=True)
+            for (name, words), colour in zip(PARTS.items(), PART_COLOURS, strict=False)
         ],
         "depths": [[style.colour, style.on_dark] for style in map(line_style, range(len(values["stages"])))],
         "derived": index_tables(tables),

@@ -34,9 +34,8 @@ function sumsOf(quantities, tables) {
 
 // The gigabytes on the fullest GPU, which is in the first or in the last stage.
 function memoryAt(sums, places) {
-  const states = sums.states(places);
   const [first, last] = ["first", "last"].map((stage) => {
-    const [activations, working] = [sums[`activations_${stage}`](places), sums[`working_${stage}`](places)];
+    const [states, activations, working] = ["states", "activations", "working"].map((part) => sums[`${part}_${stage}`](places));
     return { states, activations, working, total: states + activations + working };
   });
   return { ...(first.total >= last.total ? first : last), capacity: sums.capacity(places) };

@@ -10,7 +10,7 @@ import pytest
 from pytest_benchmark.fixture import BenchmarkFixture
 
 from hybridlab import A100_80GB, Plan, Transformer, predict, search
-from hybridlab.planner import iteration
+from hybridlab.planner import messages
 from hybridlab.planner.search import plans
 
 TRILLION = Transformer(layers=128, hidden=25600, heads=160)
@@ -19,8 +19,8 @@ SECTION = "planner"
 
 def forget() -> None:
     """Forget the times of messages that one prediction keeps for the next."""
-    iteration.ring_seconds.cache_clear()
-    iteration.message_seconds.cache_clear()
+    messages.ring_seconds.cache_clear()
+    messages.message_seconds.cache_clear()
 
 
 def some(benchmark: BenchmarkFixture) -> list[Plan]:

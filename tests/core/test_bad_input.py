@@ -226,7 +226,7 @@ def test_every_public_function_is_thrown_junk_at() -> None:
     tried = {"build", "Schedule", "Op", "Costs", "simulate", "Timeline", "register", "formulas"}
     values = {"Kind", "REGISTRY", "HybridLabError", "InvalidSchedule", "Deadlock", "RunFailed", "UnsupportedSize"}
     values |= {"FP32", "FP16", "BF16", "INT8", "INT4", "E4M3", "E5M2", "HybridStep", "RingResult", "Sweep"}
-    values |= {"A100_40GB", "A100_80GB", "B200", "H100", "H200", "V100"}
+    values |= {"A100_40GB", "A100_80GB", "B200", "B300", "GB200", "GB300", "H100", "H200", "V100"}
     elsewhere = {"check", "published", "Mesh", "WireFormat", "hybrid_step", "recomputed_peak", "ring_all_reduce", "sweep"}
     elsewhere |= {"Student", "part", "plot", "simulate_many", "widgets"}
     elsewhere |= {"Link", "Memory", "Plan", "Transformer", "predict", "rank", "schedule_for", "search"}

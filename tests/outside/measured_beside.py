@@ -1,4 +1,4 @@
-"""Read the measured runs that stay outside of the repository, from a folder beside it, as :class:`Run` of the measured runs inside."""
+"""Read the measured runs that stay outside of the repository, from a folder beside it, in the form of those inside."""
 
 import csv
 import json
@@ -10,11 +10,11 @@ import numpy as np
 from beside import REFERENCE
 
 from hybridlab.course.comparisons import measured_runs
-from hybridlab.course.comparisons.measured_runs import Run
+from hybridlab.course.comparisons.measured_runs import MeasuredRun
 from hybridlab.hardware import INFINIBAND_HDR
 
 ITERATIONS, ALL_REDUCES = REFERENCE / "iteration_times_a100_multi_node.csv", REFERENCE / "allreduce_a100.csv"
-MULTI_NODE = "A100, 64 to 512 GPUs, vTrain"
+MULTI_NODE, NANOTRON = "A100, 64 to 512 GPUs, vTrain", "H100, Llama 1B and 8B, nanotron, 1 to 8 nodes"
 A100_40GB, A100, H100 = "A100-SXM4-40GB", "A100-SXM4-80GB", "H100-SXM5-80GB"
 Row = dict[str, Any]
 
@@ -60,7 +60,7 @@ KERNELS = {
     "fused": ("unfused", "fused"),
     "flash_attentionv1.0.8": ("fused", "eager"),
     "flash_attention2": ("fused", "eager"),
-    "flash_attention2 + RMS kernel": ("fused", "fused"),
+    "flash_attention2 + RMS kernel": ("fused", "eager"),
 }
 
 
@@ -81,20 +81,36 @@ def hagemann(ran: bool = True, kernels: str | None = None) -> Iterator[Row]:
         )
 
 
-def nanotron(ran: bool = True) -> Iterator[Row]:
-    """Yield the runs of the Ultra-Scale Playbook on one to eight nodes, those with a result or those without. The latter have 0 seconds."""
+def nanotron_stages(shape: Mapping[str, Any], stages: int) -> tuple[int, ...]:
+    """Return the layers of each stage as nanotron cuts a model: a stage takes blocks until it has its share of the computation.
+
+    A layer counts the numbers of its matrices, 4 h^2 + 3 h ffn, and the head counts h V.
+    """
+    h, layers = shape["hidden"], shape["layers"]
+    layer = (4 * h + 3 * shape["ffn"]) * h
+    total, found = layers * layer + h * shape["vocab"], [0] * stages
+    stage = 0
+    for place in range(layers):
+        found[stage] += 1
+        stage += (place + 1) * layer * stages > total * (stage + 1)
+    return tuple(found)
+
+
+def nanotron(ran: bool = True, nodes: tuple[int, ...] = (1, 2, 4, 8)) -> Iterator[Row]:
+    """Yield the runs of the Ultra-Scale Playbook, those with a result or those without. The latter have 0 seconds."""
     table = read("hf_ultrascale_h100")
     for row in table["rows"]:
-        if row["nodes"] > 8 or "doubt" in row or (row["tokens_per_s_gpu"] is not None) != ran:
+        if row["nodes"] not in nodes or "doubt" in row or (row["tokens_per_s_gpu"] is not None) != ran:
             continue
         shape = table["shapes"][row["model"]]
         yield (
             {name: shape[name] for name in ("layers", "hidden", "heads", "ffn")}
             | {"gated": True, "tied": bool(shape["tied"]), "vocabulary": shape["vocab"], "sequence": shape["seq"]}
-            | {"model": row["model"], "gpu": H100, "remark": f"{row['nodes']} nodes"}
+            | {"model": row["model"], "gpu": H100}
             | {"tensor": row["tp"], "pipeline": row["pp"], "data": row["dp"], "microbatch": row["mbs"], "global_batch": row["gbs"]}
             | {"recompute": "none", "sequence_parallel": row["tp"] > 1, "zero": row["zero"] if row["dp"] > 1 else 0}
             | {"attention": "fused", "kernels": "eager", "gradients": "fp32", "overlap": "backward"}
+            | ({"stage_layers": nanotron_stages(shape, row["pp"])} if row["pp"] > 1 else {})
             | ({"tokens": row["tokens_per_s_gpu"], "gb": row["memory_gb"]} if ran else {"seconds": 0.0})
         )
 
@@ -126,10 +142,16 @@ def llm_foundry() -> Iterator[Row]:
 GROUPS: dict[str, Callable[[], Iterator[Row]]] = {
     MULTI_NODE: multi_node,
     "A100, one node, vTrain": lambda: vtrain(read("vtrain_single_node")["rows"]),
-    "A100, 13B, RMS kernel": lambda: hagemann(kernels="flash_attention2 + RMS kernel"),
-    "A100, 13B, other kernels": lambda: (row for row in hagemann() if row["remark"] != "flash_attention2 + RMS kernel"),
+    "A100, Llama 13B, RMS kernel": lambda: hagemann(kernels="flash_attention2 + RMS kernel"),
+    "A100, Llama 13B, other kernels": lambda: (row for row in hagemann() if row["remark"] != "flash_attention2 + RMS kernel"),
     "FSDP, llm-foundry, 7B and larger": llm_foundry,
-    "H100, 1B and 8B, nanotron, 1 to 8 nodes": nanotron,
+    NANOTRON: nanotron,
+    "H100, Llama 1B and 8B, nanotron, tensor and pipeline on 16 to 64 nodes": lambda: (
+        row for row in nanotron(nodes=(16, 32, 64)) if min(row["tensor"], row["pipeline"]) > 1
+    ),
+    "H100, Llama 1B and 8B, nanotron, tensor over nodes": lambda: (
+        row for row in nanotron(nodes=(2, 4, 8, 16, 32, 64)) if row["tensor"] > 8
+    ),
 }
 
 
@@ -143,13 +165,13 @@ def rows(group: str) -> Iterator[Row]:
     return GROUPS[group]()
 
 
-def run_of(group: str, row: Row) -> Run:
+def run_of(group: str, row: Row) -> MeasuredRun:
     """Return the run of a row."""
     shape = ("layers", "hidden", "heads", "ffn", "gated", "tied", "vocabulary")
     return measured_runs.run_of(group, row, {row["model"]: {name: row[name] for name in shape if name in row}})
 
 
-def runs(group: str) -> tuple[Run, ...]:
+def runs(group: str) -> tuple[MeasuredRun, ...]:
     """Return the measured runs of a group."""
     return tuple(run_of(group, row) for row in rows(group))
 

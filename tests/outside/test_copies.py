@@ -6,6 +6,8 @@ import re
 from beside import DATA, REFERENCE
 from cases import in_turn
 
+from hybridlab.course.comparisons import measured_runs
+
 # their licences or their authors' wishes keep these tables outside, or they are too large
 STAYS_OUTSIDE = {
     "iteration_times_a100_multi_node.csv",
@@ -53,3 +55,15 @@ def test_rows_of_the_measurements_name_a_source() -> None:
     for path in (DATA / "measured").glob("*.json"):
         told = json.loads(path.read_text(encoding="utf-8"))
         assert told["source"] != "per row" or all(row["source"] for row in told["rows"]), path.name
+
+
+def test_carried_rows_have_the_numbers_of_the_measurements() -> None:
+    """A layer's times are milliseconds there."""
+    texts = [path.read_text(encoding="utf-8") for path in (REFERENCE / "measured").glob("*.json")]
+    there = {round(float(number), 5) for text in texts for number in re.findall(r"-?\d+(?:\.\d+)?(?:e-?\d+)?", text)}
+    for group in measured_runs.groups():
+        for row in measured_runs.rows(group):
+            units = 1000 if row.get("part") in ("forward", "backward") else 1
+            measured = [row[name] for name in ("tokens", "samples", "tflops", "gib", "gb", "others_gib") if name in row]
+            measured += [round(units * row["seconds"], 5)] if "seconds" in row else []
+            assert there.issuperset(measured), (group, row)

@@ -92,7 +92,7 @@ def by_hand(model: Transformer, plan: Plan) -> dict[str, float]:
 def test_every_part_by_hand(model: Transformer, plan: Plan) -> None:
     time = predict(model, plan, A100_80GB, must_fit=False)
     wanted = by_hand(model, plan)
-    assert list(time.parts) == list(wanted)
+    assert {name for name, part in time.parts.items() if part} == {name for name, part in wanted.items() if part}
     for name, seconds in wanted.items():
         assert time.parts[name] == pytest.approx(seconds, rel=1e-9), name
     assert time.seconds == pytest.approx(math.fsum(wanted.values()), rel=1e-9)
@@ -100,7 +100,16 @@ def test_every_part_by_hand(model: Transformer, plan: Plan) -> None:
 
 plans = st.builds(
     lambda tensor, pipeline, data, size, rounds, chunks, recompute, split: Plan(
-        tensor, pipeline, data, size, size * data * pipeline * rounds, chunks if pipeline > 1 else 1, recompute, split
+        # kernels in eager mode have a least time, which hides what a plan changes
+        tensor,
+        pipeline,
+        data,
+        size,
+        size * data * pipeline * rounds,
+        chunks if pipeline > 1 else 1,
+        recompute,
+        split,
+        kernels="fused",
     ),
     st.sampled_from([1, 2, 4, 8]),
     st.sampled_from([1, 2, 4, 8]),
@@ -330,7 +339,7 @@ def test_a_ring_over_nodes_is_never_faster_than_nvlink(profile: Profile, faster:
 
 @given(model=models, plan=plans)
 def test_memory_by_hand(model: Transformer, plan: Plan) -> None:
-    """There are 16 bytes per parameter.
+    """There are 16 bytes per parameter, and only the first stage has an embedding of positions.
 
     The first stage holds the most activations. The last stage holds fewer activations, but also the logits. The larger sum counts.
     The simulation counts how many activations each stage holds at once.
@@ -344,11 +353,11 @@ def test_memory_by_hand(model: Transformer, plan: Plan) -> None:
     peaks = simulate(schedule, Costs(forward=1, backward=2)).peak_activations
     logits = 6 * size * model.sequence * model.vocabulary / t
     layers = model.layers / plan.pipeline
-    last = peaks[-1] * layers * of_a_layer + again + logits
-    fullest = max(last, peaks[0] * layers * of_a_layer + again)
+    positions = model.sequence * h if plan.pipeline > 1 else 0
+    last = 16 * (weights - positions) + peaks[-1] * layers * of_a_layer + again + logits
+    fullest = max(last, 16 * weights + peaks[0] * layers * of_a_layer + again + (logits if plan.pipeline == 1 else 0))
     used = memory(model, plan)
-    assert used.states == pytest.approx(16 * weights, rel=1e-12)
-    assert used.total == pytest.approx(16 * weights + fullest, rel=1e-12)
+    assert used.total == pytest.approx(fullest, rel=1e-12)
     assert used.total == pytest.approx(sum(used), rel=1e-12)
 
 

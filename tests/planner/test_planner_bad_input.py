@@ -18,7 +18,7 @@ from profiles import examples
 from hybridlab import A100_80GB, FP16, H100, INT8, HybridLabError, Plan, Transformer, UnsupportedSize, predict, search
 from hybridlab.course import comparisons
 from hybridlab.hardware import gpu
-from hybridlab.model import RECOMPUTE
+from hybridlab.model import RECOMPUTE, Experts
 from hybridlab.planner import calibrate, memory
 
 MODEL, PLAN = Transformer(8, 1024, 16), Plan(1, 1, 1, 1, 8)
@@ -56,8 +56,20 @@ def test_shapes_that_are_none(call: Any, code: str, words: str) -> None:
     (lambda: Plan(0, 1, 1, 1, 8), "too-small", "tensor 1 0"),
     (lambda: Plan(1, 1, 1, 1, NAN), "not-a-whole-number", "global_batch 1 nan"),  # type: ignore[arg-type]
     (lambda: Plan(1, 10**8, 1, 1, 8), "too-large", "pipeline 10,000,000 100000000"),
-    (lambda: Plan(expert=2), "unknown-name", "'expert' tensor, pipeline"),  # type: ignore[call-arg]
-    (lambda: Transformer(8, 1024, 16, experts=8), "unknown-name", "'experts' layers, hidden"),  # type: ignore[call-arg]
+    (lambda: Plan(stages=2), "unknown-name", "'stages' tensor, pipeline"),  # type: ignore[call-arg]
+    (lambda: Plan(8, 8), "empty", "Plan data, microbatch, global_batch"),  # type: ignore[call-arg]
+    (lambda: Transformer(8, 1024, 16, experts=8), "wrong-type", "experts Experts(count=8 8"),  # type: ignore[arg-type]
+    (lambda: Transformer(8, 1024, 16, kv_heads=3), "not-divisible", "kv_heads 1, 2, 4, 8, 16"),
+    (lambda: Experts(8, 9, 4096), "too-large", "9 8"),
+    (lambda: replace(PLAN, zero=1, data=1, global_batch=1), "unsupported-size", "zero=1 zero=0"),
+    (lambda: replace(PLAN, expert=3), "not-divisible", "3 1"),
+    (lambda: replace(PLAN, context=2), "unsupported-size", "context=2 attention='fused'"),
+    (lambda: replace(PLAN, stage_layers=(1, 2, 3)), "wrong-length", "stage_layers 3 1"),
+    (lambda: replace(PLAN, recompute=("norms",)), "unknown-name", "norms norm"),
+    (lambda: predict(MODEL, replace(PLAN, stage_layers=(7,)), A100_80GB), "does-not-fit", "7 8"),
+    (lambda: predict(MODEL, replace(PLAN, precision="fp8"), A100_80GB), "unsupported-size", "A100-SXM4-80GB FP8 H100"),
+    (lambda: predict(MODEL, replace(PLAN, data=2, global_batch=2, expert=2), A100_80GB), "unsupported-size", "expert=2 expert=1"),
+    (lambda: predict(MODEL, replace(PLAN, context=3, attention="fused"), A100_80GB), "not-divisible", "2048 3 1, 2, 4"),
     (lambda: Plan(1, 1, 3, 2, 16), "not-divisible", "3 2 6 16 12 18"),
     (lambda: Plan(1, 1, 3, 2, 4), "not-divisible", "6 4"),
     (lambda: Plan(1, 1, 1, 1, 8, 2), "unsupported-size", "2 chunks=1"),
@@ -116,7 +128,7 @@ def test_predictions_of_what_cannot_be(call: Any, code: str, words: str) -> None
     (lambda: calibrate([(MODEL, PLAN, "1 s")], A100_80GB), "not-a-number", "seconds '1 s'"),
     (lambda: calibrate([(PLAN, MODEL, 1)], A100_80GB), "wrong-type", "model"),
     (lambda: calibrate([A_RUN], None), "wrong-type", "profile"),
-    (lambda: calibrate([A_RUN, (GPT_3, PLAN, 1)], A100_80GB), "too-large", "2722.1 80 A100-SXM4-80GB"),
+    (lambda: calibrate([A_RUN, (GPT_3, PLAN, 1)], A100_80GB), "too-fast", "run 1 A100-SXM4-80GB"),
 ])  # fmt: skip
 def test_searches_and_calibrations_that_cannot_be(call: Any, code: str, words: str) -> None:
     with refusal(code, *words.split()):

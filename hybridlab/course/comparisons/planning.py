@@ -15,7 +15,8 @@ from hybridlab.hardware import A100_80GB, Profile
 from hybridlab.model import Transformer
 from hybridlab.planner import EFFICIENCY, calibrate, predict
 from hybridlab.planner.calibration import Measured, checked_runs
-from hybridlab.planner.iteration import MEMORY_SHARE, NETWORK_SHARE
+from hybridlab.planner.layer import MEMORY_SHARE
+from hybridlab.planner.messages import NETWORK_SHARE
 
 MEGATRON = "Narayanan et al. 2021, Table 1"
 RUNS: tuple[Measured, ...] = tuple((run.model, run.plan, run.seconds) for run in large_runs.TABLE_1)

@@ -16,7 +16,7 @@ from hybridlab.course.checking.maps import Map, at, each_number, of_value, renam
 from hybridlab.course.checking.twists import Example, Twist
 from hybridlab.model import Transformer
 from hybridlab.planner import Plan
-from hybridlab.planner.memory import stage_parameters
+from hybridlab.planner.stages import stage_parameters
 
 Numbers = dict[str, float]
 NAMES = ("compute", "tensor", "messages", "bubble", "gradients", "total")
