@@ -225,6 +225,8 @@ def test_no_solution_of_one_twist_passes_under_another_one(key: str) -> None:
 def test_the_program_of_a_known_mistake_fails_under_every_twist(key: str) -> None:
     passing = []
     for place, twist in enumerate(BUILDS[key].variants):
+        if twist.rows and place % COMBINATIONS:
+            continue
         mine = on_few_cases(twisted(key, place))
         passing += [(twist.name, each.code) for each in mine.mistakes if not any(mine.codes(each.result))]
     assert passing == [], "these mistakes are right under these twists: leave them out there, with `under={name: None}`"
