@@ -263,7 +263,7 @@ B200 = Profile(
     network=INFINIBAND_NDR,
     fp8_flops=4500e12,
     nccl_nvlink=721.8e9,
-    efficiency=0.4268,
+    efficiency=0.4198,
     source="NCCL topo.h: 18 links of 40.1 GB/s; all other figures not confirmed against the data sheet",
 )
 GB200 = Profile(
