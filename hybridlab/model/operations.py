@@ -286,43 +286,48 @@ def layer_sums(model: Shape, dense: bool, share: Share) -> LayerSums:
     tokens, t = share.microbatch * model.sequence / share.context, share.tensor
     apart = t if share.sequence_parallel else 1
     again = recomputed_names(share.recompute)
-    narrow = share.precision == "fp8"
-    rows = layer_operations(model, dense, share.attention == "fused", share.kernels == "eager")
     kept = stored = weights = of_experts = 0.0
     ahead, back = ([0.0, 0.0, 0.0, 0, 0.0] for _ in range(2))  # sums in the order of Work
-    for row in rows:
+    for row in layer_operations(model, dense, share.attention == "fused", share.kernels == "eager"):
         divided = apart if row.split == "tokens" else t
         mine = tokens * row.copies
-        flops = tokens * row.flops / divided
-        linear = row.split in ("outer", "inner") or (row.inner > 0 and row.split == "tokens")
-        if linear:
-            sets = row.sets / share.expert
-            sides = mine * row.inner / (t if row.split == "inner" else 1), mine * row.outer / (t if row.split == "outer" else 1)
-            matrix = row.inner * row.outer * sets / (1 if row.split == "tokens" else t)
-            quantised = narrow and row.split != "tokens"
-            if quantised:
-                there = (1 + QUANTISING) * (sides[0] + matrix) + 2 * sides[1]
-                home = (2 + QUANTISING) * sides[1] + 2 * sides[0] + sides[0] + 3 * matrix
-            else:
-                there = 2 * (sum(sides) + matrix)
-                home = 2 * there
-        else:
-            there = 2 * (row.inner + row.others) * mine / divided if row.others else 0.0
-            home, quantised = 2 * there, False
-        forward = (flops, there, row.forward * mine / divided, row.exchange[0], flops * quantised)
-        backward = (row.again * flops, home, row.backward * mine / divided, row.exchange[1], row.again * flops * quantised)
+        flops, narrow = tokens * row.flops / divided, share.precision == "fp8" and row.split in ("outer", "inner")
+        there, home = _operand_bytes(row, mine, divided, share, narrow)
+        forward = (flops, there, row.forward * mine / divided, row.exchange[0], flops * narrow)
+        backward = (row.again * flops, home, row.backward * mine / divided, row.exchange[1], row.again * flops * narrow)
         twice = again is None or row.name in again
         for place in range(5):
             ahead[place] += forward[place]
             back[place] += backward[place] + twice * forward[place]
         nbytes = row.kept * mine / divided
-        kept += 0 if twice else nbytes
         stored += nbytes
-        own = row.weights / (1 if row.split == "tokens" and row.inner else t)
-        weights += own if row.sets == 1 else 0
-        of_experts += own * row.sets / share.expert if row.sets > 1 else 0
+        kept += 0 if twice else nbytes
+        own = row.weights * row.sets / (1 if row.split == "tokens" and row.inner else t)
+        if row.sets > 1:
+            of_experts += own / share.expert
+        else:
+            weights += own
     if again is None:
         kept = 2 * tokens * model.hidden / apart
     if t == 1:
         ahead[3] = back[3] = 0
     return LayerSums(Work(*ahead), Work(*back), kept, stored - kept, weights, of_experts)
+
+
+def _operand_bytes(row: Operation, tokens: float, divided: int, share: Share, narrow: bool) -> tuple[float, float]:
+    """Return the bytes of the operands and results of a product on one GPU, in the forward and in the backward.
+
+    ``narrow`` tells whether the operands are FP8 numbers. They are quantised once, for the products of both passes that take them.
+    """
+    if row.split == "both" or not row.inner:  # scores and their product with the values; fused attention counts its own bytes
+        nbytes = 2 * (row.inner + row.others) * tokens / divided if row.others else 0.0
+        return nbytes, 2 * nbytes
+    t = share.tensor
+    given, result = (tokens * size / (t if row.split == side else 1) for size, side in ((row.inner, "inner"), (row.outer, "outer")))
+    matrix = row.inner * row.outer * row.sets / share.expert / (1 if row.split == "tokens" else t)
+    if not narrow:
+        nbytes = 2 * (given + result + matrix)
+        return nbytes, 2 * nbytes
+    # results have 16 bits: the product's own, and the gradients of its input and of the weights
+    forward = (1 + QUANTISING) * (given + matrix) + 2 * result
+    return forward, (QUANTISING + 1) * result + matrix + 2 * given + result + given + 2 * matrix

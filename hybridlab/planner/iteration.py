@@ -58,8 +58,8 @@ class IterationTime:
     optimiser : float
         Seconds of the optimiser.
     flops : float
-        Floating-point operations of all matrix products in one step, on all GPUs together. Recomputed matrix products count too, as in
-        published tables.
+        Floating-point operations of all matrix products in one step, on all GPUs together. Recomputed matrix products count too, and the
+        scores of attention count whole, as in published tables.
     gpus : int
         Number of GPUs.
     """

@@ -66,7 +66,7 @@ def test_zero_divides_the_states_as_in_its_figure_1(zero: int, gigabytes: float)
 def test_unequal_stages_take_the_time_of_the_clock(layers: list[int], microbatches: int) -> None:
     """The clock gets the seconds of each stage; the last one has the logits, too.
 
-    With a slower stage before it, a pipeline hides forwards of its warm-up: then the prediction is too long by less than a microbatch.
+    With a slower stage before it, a pipeline hides forwards of its warm-up: then the prediction is too long by less than them.
     """
     model = Transformer(sum(layers), 4096, 32, 32000, 2048, gated=True, tied=False)
     plan = Plan.modern(1, len(layers), 1, 1, microbatches, stage_layers=tuple(layers), overlap="none")
@@ -78,7 +78,7 @@ def test_unequal_stages_take_the_time_of_the_clock(layers: list[int], microbatch
     clock = float(simulate(build("1f1b", len(layers), microbatches), costs).makespan)
     ours = time.matmul + time.memory_traffic + time.bubble - (len(layers) - 1) * time.point_to_point / microbatches
     assert clock <= ours * (1 + 1e-6)
-    assert ours - clock < seconds.max()
+    assert ours - clock < (len(layers) - 1) * seconds.max() / 3
     if seconds.argmax() == len(layers) - 1:
         assert ours == pytest.approx(clock, rel=1e-6)
 
