@@ -143,6 +143,9 @@ GROUPS: dict[str, Callable[[], Iterator[Row]]] = {
     MULTI_NODE: multi_node,
     "A100, one node, vTrain": lambda: vtrain(read("vtrain_single_node")["rows"]),
     "A100, Llama 13B, RMS kernel": lambda: hagemann(kernels="flash_attention2 + RMS kernel"),
+    "A100, Llama 13B, RMS kernel, tensor 8": lambda: (
+        row for row in hagemann(kernels="flash_attention2 + RMS kernel") if row["tensor"] == 8
+    ),
     "A100, Llama 13B, other kernels": lambda: (row for row in hagemann() if row["remark"] != "flash_attention2 + RMS kernel"),
     "FSDP, llm-foundry, 7B and larger": llm_foundry,
     NANOTRON: nanotron,

