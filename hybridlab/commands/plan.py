@@ -7,6 +7,7 @@ import click
 
 from hybridlab.commands.shared import given, table_option, text_table, write_text
 from hybridlab.course.grading.command_line import json_option, main, print_results, report_errors, with_examples
+from hybridlab.errors import HybridLabError
 from hybridlab.hardware import GPUS, gpu
 from hybridlab.model import Transformer
 from hybridlab.planner import search
@@ -29,12 +30,13 @@ HEADS = {
     "plan",
     epilog=with_examples(
         "plan --layers 96 --hidden 12288 --heads 96 --gpus 512 --gpu A100-SXM4-80GB",
-        "plan --layers 24 --hidden 2304 --heads 24 --gpus 32 --global-batch 512 --most 5 --json",
+        "plan --config config.json --gpus 64 --global-batch 512 --most 5 --json",
     ),
 )
-@click.option("--layers", type=int, required=True, help="The number of transformer layers.")
-@click.option("--hidden", type=int, required=True, help="The hidden size.")
-@click.option("--heads", type=int, required=True, help="The attention heads of a layer.")
+@click.option("--config", type=click.Path(path_type=Path), help="The config.json of a published model, in place of its sizes.")
+@click.option("--layers", type=int, help="The number of transformer layers.")
+@click.option("--hidden", type=int, help="The hidden size.")
+@click.option("--heads", type=int, help="The attention heads of a layer.")
 @click.option("--vocabulary", type=int, help="The size of the vocabulary.")
 @click.option("--sequence", type=int, help="The tokens of a sample.")
 @click.option("--gpus", type=int, required=True, help="The number of GPUs.")
@@ -46,14 +48,15 @@ HEADS = {
 @json_option
 @report_errors
 def plan_model(
-    layers: int, hidden: int, heads: int, vocabulary: int | None, sequence: int | None, gpus: int, name: str, global_batch: int | None,
-    efficiency: float | None, most: int, table: Path | None, as_json: bool,
+    config: Path | None, layers: int | None, hidden: int | None, heads: int | None, vocabulary: int | None, sequence: int | None, gpus: int,
+    name: str, global_batch: int | None, efficiency: float | None, most: int, table: Path | None, as_json: bool,
 ) -> None:  # fmt: skip
-    """Search for the fastest plans of a GPT model on a cluster: the degrees of tensor, pipeline and data parallelism.
+    """Search for the fastest plans of a model on a cluster: the degrees of tensor, pipeline and data parallelism.
 
-    The times are predictions, and only plans that fit in the memory of the GPUs are printed. --csv writes all of them.
+    The times are predictions for the software of 2021, and only plans that fit in the memory of the GPUs are printed. --csv writes all of
+    them.
     """
-    model = Transformer(layers, hidden, heads, **given(vocabulary=vocabulary, sequence=sequence))
+    model = _model(config, sequence, given(layers=layers, hidden=hidden, heads=heads, vocabulary=vocabulary))
     found = search(model, gpus, gpu(name), global_batch, **given(efficiency=efficiency))
     rows = found.to_rows(most)
     results: dict[str, Any] = {"gpu": found.profile.name, "gpus": gpus, "tried": found.tried, "fit": len(found), "plans": rows}
@@ -62,6 +65,17 @@ def plan_model(
     shown = [{column: str(value) if isinstance(value, bool) else _short(value) for column, value in row.items()} for row in rows]
     print_results(results, f"{first}\n{text_table(shown, HEADS)}", as_json)
     write_text(table, found.to_csv)
+
+
+def _model(config: Path | None, sequence: int | None, sizes: dict[str, Any]) -> Transformer:
+    """Return the model of a file, or of these sizes."""
+    if config is None:
+        if missing := [f"--{size}" for size in ("layers", "hidden", "heads") if size not in sizes]:
+            raise HybridLabError(f"give the sizes of the model ({', '.join(missing)}), or its file with --config", "missing-argument")
+        return Transformer(**sizes, **given(sequence=sequence))
+    if sizes:
+        raise HybridLabError(f"{config} has the sizes of the model: leave {', '.join(f'--{size}' for size in sizes)} out", "two-ways")
+    return Transformer.from_config(config, sequence)
 
 
 def _short(value: Any) -> Any:
