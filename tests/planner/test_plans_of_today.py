@@ -110,6 +110,11 @@ def test_experts_divide_their_weights_and_send_tokens_by_hand() -> None:
     plan = Plan.modern(1, 1, 16, 1, 16, expert=8, overlap="none")
     one, both = (memory(MIXTRAL, replace(plan, expert=ranks, zero=0)).states for ranks in (1, 8))
     assert (one - both) / 18 == pytest.approx(32 * 3 * 4096 * 14336 * 8 * (1 - 1 / 8), rel=1e-12)
+    attention, expert = 4096 * (32 + 2 * 8) * 128 + 4096 * 4096, 3 * 4096 * 14336
+    products = 2 * 4096 * (attention + 8 * 4096 + 2 * expert)  # with the router
+    scores, logits = 2 * 2 * 4096 * 4096 * 4096 / 2, 6 * 4096 * 4096 * 32000
+    rate = (H100.efficiency or 0) * H100.matmul_flops
+    assert of(MIXTRAL, plan).matmul == pytest.approx((32 * (3 * products + 3.5 * scores) + logits) / rate, rel=1e-9)
     message = 2 * 4096 * 4096  # a microbatch in 16 bits
     inside = of(MIXTRAL, plan).experts
     assert inside == pytest.approx(32 * 4 * 2 * message * 7 / 8 / H100.nvlink, rel=1e-9)
