@@ -109,6 +109,9 @@ def test_an_interrupt_writes_the_best_so_far(times: Path, monkeypatch: pytest.Mo
         (["simulate", "times.csv", "times.csv"], "line 1, column 1: 'time' is not an operation"),
         (["plan", "--layers", 2, "--hidden", 64, "--heads", 2, "--gpus", 8, "--gpu", "H100"], "did you mean 'H100-SXM5-80GB'"),
         (["plan", "--layers", 200, "--hidden", 16384, "--heads", 128, "--gpus", 8], "none of"),
+        (["plan", "--layers", 2, "--heads", 2, "--gpus", 8], "(--hidden), or its file with --config"),
+        (["plan", "--config", "times.csv", "--layers", 2, "--gpus", 8], "times.csv has the sizes of the model: leave --layers out"),
+        (["plan", "--config", "times.csv", "--gpus", 8], "times.csv"),
         (["run", "--wire", "FP8"], "FP8 is E4M3 or E5M2"),
         (["run", "--forward", "ten"], "'ten' is not a time"),
         (["trace", "times.csv", "--events", "F"], "F=forward_step"),
@@ -249,6 +252,11 @@ def test_plan_answers_as_search_does(tmp_path: Path) -> None:
     assert (found["plans"], found["fit"], found["tried"]) == (plans.to_rows(3), len(plans), plans.tried)
     assert (tmp_path / "plans.csv").read_text(encoding="utf-8") == plans.to_csv()
     assert len(hybridlab(*call).stdout.splitlines()) == 2 + 3
+    config = {"model_type": "gpt2", "n_layer": 24, "n_embd": 2304, "n_head": 24, "n_positions": 1024, "vocab_size": 50257}
+    (tmp_path / "config.json").write_text(json.dumps(config), encoding="utf-8")
+    read = json_of("plan", "--config", tmp_path / "config.json", "--sequence", 512, "--gpus", 32, "--most", 1)
+    model = Transformer.from_config(tmp_path / "config.json", 512)
+    assert read["plans"] == search_plans(model, 32, H100).to_rows(1)
 
 
 # What all commands promise
