@@ -67,7 +67,8 @@ def communication(orders, needs, rank):  # looks at the line of its own rank alo
 """,
 }
 
-TAKE_LONG = ("lab05", "lab07", "lab08", "lab09", "lab10", "lab13", "lab14", "lab15", "lab16", "lab18")  # they train, search, wait or draw a lot
+# they train, search, wait or draw a lot
+TAKE_LONG = ("lab05", "lab07", "lab08", "lab09", "lab10", "lab13", "lab14", "lab15", "lab16", "lab18")
 USERS = [lab for lab in NAMES_OF_LABS if any(map(SAVED.search, sources(lab)))]
 
 

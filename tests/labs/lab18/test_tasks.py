@@ -21,7 +21,7 @@ from hybridlab.course.grading.marking import mark
 from hybridlab.course.grading.notebook import CodeCell
 from hybridlab.course.grading.specs import spec_of
 from hybridlab.course.labs.lab18.scheduler import EXAMPLE_MODEL
-from hybridlab.course.tasks import TASKS, check
+from hybridlab.course.tasks import TASKS
 
 
 @pytest.fixture(scope="module")
