@@ -14,13 +14,14 @@ from solutions import solutions_of
 
 from hybridlab import REGISTRY, Costs, Schedule, build, simulate
 from hybridlab.bound import lower_bound
+from hybridlab.course.checking.answers import require_orders
 from hybridlab.course.grading.budget import Budget
 from hybridlab.course.grading.labs import reference
 from hybridlab.course.grading.launch import Launcher, launcher
 from hybridlab.course.grading.marking import mark
 from hybridlab.course.grading.notebook import CodeCell
 from hybridlab.course.grading.specs import spec_of
-from hybridlab.course.labs.lab18.scheduler import EXAMPLE_MODEL
+from hybridlab.course.labs.lab18.scheduler import EXAMPLE_MODEL, judge_models
 from hybridlab.course.tasks import TASKS
 
 
@@ -253,6 +254,8 @@ def test_the_two_examples_of_the_text_are_legal_and_the_second_takes_70_ms() -> 
         run = simulate(Schedule.parse("\n".join(order)), Costs(forward=10, backward=20))
         assert run.peak_activations.max() == cap
     assert scheduler()(1, 2, [1], [1], [1], 0, 1) == the_examples(1, 2)
+    for cap, code in ((1, "too-much-memory"), (2, "passed")):
+        assert judge_models([require_orders(the_examples(2, 2))], [(2, 2, [10, 10], [10, 10], [10, 10], 0, cap)]).code == code
 
 
 def checked_on_the_last_case(program: Any) -> Any:
