@@ -243,7 +243,7 @@ TABLES = (
     "ring",
     "exchange",
 )
-TABLES += ("gaps", "gradients", "parameters", "work", "states", "activations", "held_first", "capacity")
+TABLES += ("gaps", "gradients", "parameters", "work", "states_first", "activations", "held_first", "capacity")
 KIND = Kind(
     "cluster",
     "ClusterExplorer",
