@@ -3,6 +3,7 @@
 import contextlib
 import json
 import math
+import os
 import re
 import shlex
 import signal
@@ -45,6 +46,9 @@ class CommandLine(click.Group):
             return super().main(*arguments, **named)
         except OSError as why:  # click itself ends silently if the reader of a pipe has ended, as after ``| head``
             _tell(f"{why.filename or 'the output'} cannot be written: {why.strerror or why}")
+            # at its end Python writes again what is left in the buffer, and would fail with a code of its own
+            with contextlib.suppress(OSError, ValueError):
+                os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             sys.exit(USAGE)
 
 
