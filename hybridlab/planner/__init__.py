@@ -10,12 +10,15 @@ IterationTime(20.624 s, 142.4 TFLOP/s a GPU: matmul 61.9 %, memory_traffic 16.1 
 
 from hybridlab.planner.calibration import calibrate
 from hybridlab.planner.iteration import EFFICIENCY, IterationTime, layer_seconds, predict
+from hybridlab.planner.layouts import Chunk, Cut, read_cut, write_cut
 from hybridlab.planner.memory import GPUMemory, memory
 from hybridlab.planner.plan import Plan
 from hybridlab.planner.search import Found, Search, search
 
 __all__ = [
     "EFFICIENCY",
+    "Chunk",
+    "Cut",
     "Found",
     "GPUMemory",
     "IterationTime",
@@ -25,5 +28,7 @@ __all__ = [
     "layer_seconds",
     "memory",
     "predict",
+    "read_cut",
     "search",
+    "write_cut",
 ]

@@ -19,6 +19,7 @@ import hybridlab
 from hybridlab import A100_80GB, INT8, REGISTRY, Costs, HybridLabError, Kind, Link, Mesh, Op, Plan, Transformer, hybrid_step, search, sweep
 from hybridlab.course.claims import found
 from hybridlab.course.comparisons import compared
+from hybridlab.planner import read_cut
 from hybridlab.training import Network
 from hybridlab.zoo import instance
 
@@ -29,6 +30,8 @@ ELSEWHERE = {  # these work for seconds, or tests of their own give them junk; P
     "check", "Kind", "digits", "int8_law", "timeline", "compare", "TrainingWork", "run", "longest_pause", "predict_and_measure",
 }  # fmt: skip
 MODEL, PLAN, LINK = Transformer(layers=4, hidden=64, heads=4), Plan(1, 2, 2, 1, 8), Link(1e-5, 1e9)
+OPTIONS = {"num-layers": 4, "pipeline-model-parallel-size": 2}
+CUT = read_cut("Megatron-LM", OPTIONS)
 NETWORK, SWEEP = Network((2, 3, 2)), sweep("gpipe", {"devices": 2, "microbatches": [2, 4], "forward": 1, "backward": 2})
 USUAL: dict[str, Any] = {
     "schedule": SCHEDULE, "costs": COSTS, "timeline": TIMELINE, "devices": 2, "microbatches": 4, "chunks": 2, "stages": 2, "replicas": 2,
@@ -45,6 +48,7 @@ USUAL: dict[str, Any] = {
     [1.0], "why": "no message", "flops": 1e12, "series": {"GPipe": [1, 2]}, "x_label": "x", "y_label": "y", "places": {"GPipe": (1, 2)},
     "bars": {"GPipe": {"F": 1}}, "runs": [], "what": "forwards", "ours": [1.0], "theirs": [1.0], "row": SWEEP[0], "columns": ("x",),
     "sender": 0, "receiver": 1, "grid": {}, "instance": instance("even-2x4-m2"), "entry": SCHEDULE, "by": "me", "how": "by hand",
+    "project": "Megatron-LM", "options": OPTIONS, "cut": CUT,
 }  # fmt: skip
 JUNK: list[Any] = [
     None, True, 0, -1, 3, 2.5, 10**400, float("nan"), float("inf"), 1j, "", "x", "1f1b", "\x00", "9" * 5000, b"0F0", [], [1, 2],
@@ -53,7 +57,7 @@ JUNK: list[Any] = [
     Op(Kind.F, 9, 9), lambda *given: 1 / 0,
 ]  # fmt: skip
 SAMPLES = {
-    **{type(each).__name__: each for each in (COSTS, SCHEDULE, TIMELINE, INT8, MODEL, PLAN, LINK, A100_80GB, NETWORK, SWEEP)},
+    **{type(each).__name__: each for each in (COSTS, SCHEDULE, TIMELINE, INT8, MODEL, PLAN, LINK, A100_80GB, NETWORK, SWEEP, CUT)},
     "Mesh": Mesh(2, 2),
     "Family": REGISTRY["1f1b"],
     "HybridStep": hybrid_step(SCHEDULE, COSTS, 2, ring_step=1),
