@@ -29,7 +29,7 @@ from hybridlab.wire import BF16, E4M3, E5M2, FP16, FP32, INT4, INT8, WireFormat
 
 if TYPE_CHECKING:
     from hybridlab import plot, widgets
-    from hybridlab.automatic import rank, schedule_for
+    from hybridlab.automatic import best_cut, rank, schedule_for
     from hybridlab.course import published
     from hybridlab.course.tasks import Student, check
 
@@ -73,6 +73,7 @@ __all__ = [
     "Transformer",
     "UnsupportedSize",
     "WireFormat",
+    "best_cut",
     "build",
     "check",
     "formulas",
@@ -97,6 +98,7 @@ __all__ = [
 # module).
 _ON_FIRST_USE = {
     "Student": ("hybridlab.course.tasks", "Student"),
+    "best_cut": ("hybridlab.automatic", "best_cut"),
     "check": ("hybridlab.course.tasks", "check"),
     "part": ("hybridlab.course.parts", "part"),
     "plot": ("hybridlab.plot", ""),
