@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
-from threading import Thread
+from threading import Event, Thread
 from typing import Any, NamedTuple, TypeVar
 
 from hybridlab.errors import HybridLabError
@@ -79,8 +79,10 @@ def interruptible(work: Callable[[], Result], stop: Callable[[], None]) -> Resul
     Python handles signals only between two of its own instructions. So work outside of Python would keep an interrupt waiting.
     """
     running: Future[Result] = Future()
+    begun = Event()
 
     def run() -> None:
+        begun.set()
         try:
             running.set_result(work())
         except BaseException as why:  # the caller gets every error
@@ -93,6 +95,7 @@ def interruptible(work: Callable[[], Result], stop: Callable[[], None]) -> Resul
             thread.join(0.2)  # not longer: a signal that comes just before a wait begins does not end this wait
         return running.result()
     except BaseException:
+        begun.wait(2)  # an interrupt can come while the thread starts, before it counts as alive; it never begins if it came even earlier
         while thread.is_alive():  # several times, because ``stop`` does nothing before the work has begun
             stop()
             thread.join(0.05)
