@@ -95,7 +95,7 @@ def interruptible(work: Callable[[], Result], stop: Callable[[], None]) -> Resul
             thread.join(0.2)  # not longer: a signal that comes just before a wait begins does not end this wait
         return running.result()
     except BaseException:
-        begun.wait(2)  # an interrupt can come while the thread starts, before it counts as alive; it never begins if it came even earlier
+        begun.wait(2)  # an interrupt can come while the thread starts, and the thread does not count as alive before it has started
         while thread.is_alive():  # several times, because ``stop`` does nothing before the work has begun
             stop()
             thread.join(0.05)

@@ -27,7 +27,8 @@ class GPUMemory(NamedTuple):
     activations : float
         Activations that forwards store for backwards.
     working : float
-        Activations that one layer recomputes. On the last stage, also the logits of one microbatch.
+        Activations that one layer recomputes, and with FP32 gradients also the 16-bit gradients of the weights of one layer. On the last
+        stage, also the logits of one microbatch.
     """
 
     states: float
@@ -43,10 +44,11 @@ class GPUMemory(NamedTuple):
 def memory(model: Transformer, plan: Plan) -> GPUMemory:
     """Return the bytes that the fullest GPU of a plan needs.
 
-    The fullest GPU is in the first stage, or in the last stage if its logits need more memory. A parameter takes 16 bytes. The activations
-    of the first stage are :meth:`Transformer.activation_bytes`. With K stages and v chunks, the last stage holds the activations of K -
-    (K-1)/v microbatches: before its first backward, the last stage runs the forwards of K microbatches on v - 1 chunks, and the forward of
-    one microbatch on its last chunk.
+    With equal stages, the fullest GPU is in the first stage, or in the last stage if its logits need more memory. A parameter takes 16
+    bytes, or 18 with FP32 gradients; ``zero`` divides a part of them among the replicas. The activations of the first stage of GPT are
+    :meth:`Transformer.activation_bytes`. With K stages and v chunks, the last stage holds the activations of K - (K-1)/v microbatches:
+    before its first backward, the last stage runs the forwards of K microbatches on v - 1 chunks, and the forward of one microbatch on its
+    last chunk.
 
     Parameters
     ----------

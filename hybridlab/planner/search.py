@@ -123,9 +123,9 @@ class Search(Tabular, Sequence[Found]):
 def search(model: Transformer, gpus: int, profile: Profile, global_batch: int | None = None, *, efficiency: float | None = None) -> Search:
     """Return all plans that fit in the memory of a given number of GPUs, fastest first.
 
-    The search tries all plans that divide layers, heads and samples evenly. It combines every tensor degree that divides the GPUs of
-    a node, every number of stages, replicas and chunks, microbatches of 1, 2, 4, ... samples, and every kind of recomputation. It tries
-    each combination with and without sequence parallelism.
+    The search tries all plans of the software of 2021 that divide layers, heads and samples evenly. It combines every tensor degree that
+    divides the GPUs of a node, every number of stages, replicas and chunks, microbatches of 1, 2, 4, ... samples, and every kind of
+    recomputation. It tries each combination with and without sequence parallelism.
 
     Parameters
     ----------
